@@ -5,10 +5,14 @@
 namespace ulysim::workload {
 namespace {
 
-std::int64_t norm_parameters(const Transformer& t, std::int64_t width) { return t.norms.bias ? 2 * width : width; }
+std::int64_t norm_parameters(const Transformer& t, std::int64_t width) {
+  return t.norms.bias ? 2 * width : width;
+}
 
 /// A linear map from `in` to `out` elements.
-std::int64_t linear(std::int64_t in, std::int64_t out, bool bias) { return in * out + (bias ? out : 0); }
+std::int64_t linear(std::int64_t in, std::int64_t out, bool bias) {
+  return in * out + (bias ? out : 0);
+}
 
 std::int64_t mlp_parameters(const Transformer& t, std::int64_t width) {
   const std::int64_t ups = t.mlp_kind == MlpKind::gated ? 2 : 1;
@@ -64,7 +68,9 @@ std::int64_t query_head_dim(const Transformer& t) {
   return t.mla.has_value() ? t.mla->qk_nope_head_dim + t.mla->qk_rope_head_dim : t.head_dim;
 }
 
-std::int64_t value_head_dim(const Transformer& t) { return t.mla.has_value() ? t.mla->v_head_dim : t.head_dim; }
+std::int64_t value_head_dim(const Transformer& t) {
+  return t.mla.has_value() ? t.mla->v_head_dim : t.head_dim;
+}
 
 LayerParameters layer_parameters(const Transformer& t, std::size_t layer) {
   ULYSIM_CHECK(layer < t.layer_specs.size(), "layer {} of {}", layer, t.layer_specs.size());
