@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hw_models/spec/sourced.h"
+#include "sim/base/quantity.h"
+
+namespace ulysim::spec {
+
+/// Where offloaded tensors stand in host memory. Pageable copies run at `Node::pageable_copy_efficiency`.
+enum class HostMemory : std::uint8_t { pinned, pageable };
+/// A blocking copy holds the compute stream and the host; an overlapped one has a side stream.
+enum class CopyMode : std::uint8_t { overlapped, blocking };
+/// How large a pinned block really is: PyTorch's CachingHostAllocator takes the next power of two.
+enum class PinnedBlocks : std::uint8_t { exact, power_of_two };
+/// What `recompute: selective` computes again in backward.
+enum class SelectiveRecompute : std::uint8_t { nothing, core_attention };
+
+/// What a training stack does in memory and time (catalog/frameworks/NAME.yaml): plain numbers that passes, memory
+/// and engine read. h hidden, f feed-forward, q and kv the widths of queries and of keys, V vocabulary.
+struct Framework {
+  std::string name{};
+  std::string summary{};
+
+  // Memory traffic of kernels that are neither GEMM nor attention: bytes read plus written, per element named.
+  Sourced<double> norm_forward{};         ///< per norm and element of h
+  Sourced<double> norm_backward{};        ///< the same
+  Sourced<double> rope_forward{};         ///< per element of q and of k
+  Sourced<double> rope_backward{};        ///< the same
+  Sourced<double> activation_forward{};   ///< gate and product, per element of f
+  Sourced<double> activation_backward{};  ///< the same
+  Sourced<double> residual_forward{};     ///< per add and element of h; a layer has two adds
+  Sourced<double> residual_backward{};    ///< the same; holds the sums where gradients fan in
+  Sourced<double> all_to_all_pack{};      ///< per element of one local copy; once before a send, once after a receive
+  Sourced<double> ring_merge_forward{};   ///< per element of the output and ring step
+  Sourced<double> ring_merge_backward{};  ///< per element of dQ, dK, dV and ring step
+  Sourced<double> loss_forward{};         ///< per logit
+  Sourced<double> loss_backward{};        ///< per logit
+  Sourced<double> optimizer_traffic{};    ///< on the GPU, per parameter of the shard and step
+  Sourced<double> gradient_accumulate{};  ///< per parameter of the shard and further micro-step
+
+  // Kernels launched forward, for the host's issue time; one call of each thing.
+  Sourced<std::int64_t> norm_kernels{};  ///< one norm
+  Sourced<std::int64_t> rope_kernels{};  ///< q and k together
+  Sourced<std::int64_t> activation_kernels{};
+  Sourced<std::int64_t> residual_kernels{};    ///< one add
+  Sourced<std::int64_t> pack_kernels{};        ///< one local copy beside an all-to-all, view included
+  Sourced<std::int64_t> ring_merge_kernels{};  ///< one ring step
+  Sourced<std::int64_t> loss_kernels{};        ///< forward and backward together, one tile or the whole
+  Sourced<double> backward_kernels{};          ///< kernels of a backward per kernel of its forward
+
+  // Kept from forward for backward, bytes per element.
+  Sourced<double> norm_saved{};        ///< per norm and element of h, beyond its bf16 output
+  Sourced<double> activation_saved{};  ///< per element of f: gate, silu(gate), up, product
+
+  // Loss head, bytes per logit.
+  Sourced<double> logits_peak_bytes{};  ///< at the peak, in backward; of the tile when tiled
+  Sourced<double> logits_kept_bytes{};  ///< from forward to backward, untiled
+  Sourced<Bytes> loss_tile_bytes{};     ///< tiled: ceil(b·s·V·4 / this) tiles
+
+  // Sharded states.
+  Sourced<std::int64_t> prefetch_units{};           ///< gathered units that may be ahead of their use
+  Sourced<double> gather_copies{};                  ///< copies of a unit's parameters alive while it is gathered
+  Sourced<std::int64_t> persistence_elements{};     ///< parameter tensors up to this size are never sharded
+  Sourced<std::int64_t> reuse_distance_elements{};  ///< needed again within this span: kept, not gathered again
+  Sourced<std::int64_t> reduce_bucket_elements{};
+  Sourced<double> reduce_bucket_kept{};                     ///< buckets allocated for the whole run, in the wire type
+  Sourced<double> reduce_bucket_transient{};                ///< further copies while one is reduced
+  Sourced<double> gradient_wire_bytes{};                    ///< per element
+  Sourced<double> sequence_parallel_gradient_wire_bytes{};  ///< the same where the sequence is sharded
+
+  // Bytes per parameter of the shard.
+  Sourced<double> weight_bytes{};
+  Sourced<double> gradient_bytes{};
+  Sourced<double> master_bytes{};
+  Sourced<double> moments_bytes{};                        ///< both together
+  Sourced<double> host_bytes_per_parameter{};             ///< in host memory with the optimizer offloaded (weights not)
+  Sourced<double> host_weight_bytes{};                    ///< and for offloaded weights beside
+  Sourced<double> offload_gradient_d2h_bytes{};           ///< every micro-step, as buckets are reduced
+  Sourced<double> offload_gradient_h2d_bytes{};           ///< every micro-step
+  Sourced<double> offload_gradient_boundary_d2h_bytes{};  ///< at the last micro-step
+  Sourced<double> offload_weight_h2d_bytes{};             ///< after the optimizer
+  Sourced<double> host_adam_traffic{};                    ///< bytes of host memory moved per parameter and step
+  Sourced<double> host_adam_rate{};                       ///< parameters per second that a node updates at most
+
+  // Checkpointed activations.
+  Sourced<HostMemory> checkpoint_offload_memory{};
+  Sourced<CopyMode> checkpoint_offload_copy{};
+  Sourced<std::int64_t> checkpoint_offload_keep_last{};  ///< newest checkpoints that stay on the GPU
+  Sourced<std::int64_t> checkpoint_offload_prefetch{};   ///< layers fetched back ahead of their backward
+  Sourced<PinnedBlocks> pinned_blocks{};
+  Sourced<std::int64_t> recompute_early_stop{};  ///< 1: recompute ends at the last tensor that backward needs
+  Sourced<SelectiveRecompute> selective_recompute{};
+
+  // Host.
+  Sourced<Duration> issue_time_per_kernel{};
+  Sourced<std::int64_t> sync_per_attention{};  ///< times that an attention call drains the stream
+  Sourced<Duration> fixed_time_per_micro_step{};
+  Sourced<Duration> fixed_time_per_step{};
+
+  // Device memory that no tensor of the model owns.
+  Sourced<Bytes> context_memory{};
+  Sourced<Bytes> nccl_memory_per_communicator{};
+  Sourced<Bytes> workspace_memory{};
+  Sourced<double> fragmentation{};  ///< reserved / allocated at the peak
+  Sourced<double> risky_margin{};   ///< a plan that leaves less than this fraction of the memory free is risky
+
+  Sourced<std::int64_t> communication_sms{};  ///< taken from compute while a collective runs
+};
+
+}  // namespace ulysim::spec

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "hw_models/spec/sourced.h"
+#include "sim/base/quantity.h"
+
+namespace ulysim::spec {
+
+/// A GPU as its data sheet and measurements describe it (catalog/gpus/NAME.yaml).
+struct Gpu {
+  std::string name{};
+  std::string summary{};
+  Sourced<Bytes> memory{};                  ///< usable device memory
+  Sourced<Bandwidth> memory_bandwidth{};
+  Sourced<std::int64_t> sms{};
+  Sourced<FlopRate> bf16{};                 ///< dense, without sparsity
+  std::optional<Sourced<FlopRate>> fp8{};
+  std::optional<Sourced<FlopRate>> fp4{};
+  std::string kernel_profile{};             ///< catalog/kernels/NAME.yaml; empty: the generic one
+};
+
+}  // namespace ulysim::spec
