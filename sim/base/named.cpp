@@ -42,7 +42,8 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
   const std::string* best = nullptr;
   std::size_t best_distance = 0;
   for (const std::string& candidate : candidates) {
-    const auto [shorter, longer] = std::minmax(name.size(), candidate.size());
+    const std::size_t shorter = std::min(name.size(), candidate.size());
+    const std::size_t longer = std::max(name.size(), candidate.size());
     const std::size_t limit = std::max<std::size_t>(1, longer / 3);
     // The difference in length is a lower bound; it also keeps a megabyte of nonsense from being compared.
     if (longer - shorter > limit) {

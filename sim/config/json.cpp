@@ -13,6 +13,21 @@ namespace {
 /// Wider than YAML's: saved results hold timelines, and JSON has no aliases to blow it up.
 constexpr std::size_t kMostJsonNodes = 1'000'000;
 
+/// "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while … last read: '…'":
+/// the place is told by us, and what was read last may be the whole file.
+std::string sentence(std::string_view what) {
+  constexpr std::size_t kLongest = 160;
+  constexpr std::string_view kLastRead = "; last read: '";
+  const std::size_t syntax = what.find("syntax error");
+  std::string text = syntax == std::string_view::npos ? fmt::format("syntax error: {}", what.substr(what.find(' ') + 1))
+                                                      : std::string(what.substr(syntax));
+  if (const std::size_t begin = text.find(kLastRead); begin != std::string::npos) {
+    const std::size_t expected = text.rfind("; expected ");
+    text.erase(begin, expected == std::string::npos || expected < begin ? std::string::npos : expected - begin);
+  }
+  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "…";
+}
+
 /// nlohmann's events carry no position, so this walks the text beside them: between two events stand only blanks,
 /// ',' and ':', and the token of an event is already known to be well formed when the event comes.
 class Handler final : public nlohmann::json_sax<nlohmann::json> {
@@ -36,13 +51,8 @@ class Handler final : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return end(); }
   bool end_array() override { return end(); }
   bool parse_error(std::size_t position, const std::string& /*token*/, const nlohmann::detail::exception& e) override {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while …": the place is ours.
-    const std::string_view what = e.what();
-    const std::size_t begin = what.rfind("syntax error");
     const std::size_t offset = position == 0 ? 0 : std::min(position - 1, text_.size());
-    builder_->stop(PlaceCounter(text_).at(offset),
-                   begin == std::string_view::npos ? fmt::format("syntax error: {}", what.substr(what.find(' ') + 1))
-                                                   : std::string(what.substr(begin)));
+    builder_->stop(PlaceCounter(text_).at(offset), sentence(e.what()));
   }
 
  private:

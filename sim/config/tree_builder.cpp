@@ -105,6 +105,11 @@ void TreeBuilder::take_key(Place place, Text text) {
   open_.back().key = Key{.text = std::move(text.text), .place = place};
 }
 
+void TreeBuilder::refuse_key(Place place, std::string_view what) {
+  unfit_keys_.error(located(place), fmt::format("a key must be a word, not {}", what));
+  open_.back().key = Key{.place = place};
+}
+
 std::size_t TreeBuilder::add(RawNode node, AnchorId anchor) {
   nodes_.push_back(std::move(node));
   if (anchor != 0) {
@@ -146,7 +151,8 @@ void TreeBuilder::null(Place place, AnchorId anchor) {
     stop(place, fmt::format("more than {} nodes", limits_.nodes));
   }
   if (wants_key()) {
-    stop(place, "a key must be a word, not nothing");
+    refuse_key(place, "nothing");
+    return;
   }
   // An empty value has no place of its own: the parser names whatever comes next.
   const bool valued = !open_.empty() && open_.back().key;
@@ -155,7 +161,8 @@ void TreeBuilder::null(Place place, AnchorId anchor) {
 
 void TreeBuilder::alias(Place place, AnchorId anchor) {
   if (wants_key()) {
-    stop(place, "a key must be a word, not an alias");
+    refuse_key(place, "an alias");
+    return;
   }
   const auto target = anchors_.find(anchor);
   if (target == anchors_.end() || nodes_[target->second].open) {
@@ -173,9 +180,6 @@ void TreeBuilder::alias(Place place, AnchorId anchor) {
 }
 
 void TreeBuilder::begin(Node::Kind kind, Place place, AnchorId anchor) {
-  if (wants_key()) {
-    stop(place, fmt::format("a key must be a word, not a {}", kind == Node::Kind::mapping ? "mapping" : "sequence"));
-  }
   if (static_cast<int>(open_.size()) >= limits_.depth) {
     stop(place, fmt::format("nested deeper than {} levels", limits_.depth));
   }
@@ -183,13 +187,23 @@ void TreeBuilder::begin(Node::Kind kind, Place place, AnchorId anchor) {
     stop(place, fmt::format("more than {} nodes", limits_.nodes));
   }
   const std::size_t node = add({.kind = kind, .place = place, .open = true}, anchor);
-  attach(node);
-  open_.push_back({.node = node});
+  const bool is_key = wants_key();
+  if (is_key) {
+    refuse_key(place, kind == Node::Kind::mapping ? "a mapping" : "a sequence");
+    open_.back().key.reset();  // it comes when the collection ends
+  } else {
+    attach(node);
+  }
+  open_.push_back({.node = node, .is_key = is_key});
 }
 
 void TreeBuilder::end() {
   RawNode& node = nodes_[open_.back().node];
+  const bool is_key = open_.back().is_key;
   open_.pop_back();
+  if (is_key) {
+    open_.back().key = Key{.place = node.place};
+  }
   node.open = false;
   const auto count = [&](std::size_t child) {
     node.size += nodes_[child].size;
@@ -219,6 +233,9 @@ Node TreeBuilder::expand(std::size_t index) const {
 }
 
 Node TreeBuilder::finish() {
+  for (const Diagnostic& diagnostic : unfit_keys_.list()) {
+    diagnostics_.error(diagnostic.where, diagnostic.message);
+  }
   diagnostics_.throw_if_any();
   return nodes_.empty() ? Node{.where = located({})} : expand(0);
 }

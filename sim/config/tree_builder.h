@@ -89,11 +89,13 @@ class TreeBuilder {
   struct Open {
     std::size_t node{};
     std::optional<Key> key{};
+    bool is_key{};  ///< stands where a key should; hangs under nothing
     std::map<std::string, int, std::less<>> first_line{};
   };
 
   [[nodiscard]] bool wants_key() const;
   void take_key(Place place, Text text);
+  void refuse_key(Place place, std::string_view what);
   /// Hangs a new node (or an alias's target) under the open collection.
   void attach(std::size_t node);
   [[nodiscard]] std::size_t add(RawNode node, AnchorId anchor);
@@ -103,6 +105,7 @@ class TreeBuilder {
   std::string file_;
   Limits limits_;
   Diagnostics diagnostics_;
+  Diagnostics unfit_keys_;  ///< told only when the document ends: an unclosed bracket looks like a key to yaml-cpp
   std::vector<RawNode> nodes_;
   std::vector<Open> open_;
   std::map<AnchorId, std::size_t> anchors_;

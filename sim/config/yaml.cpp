@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::size_t kMostYamlNodes = 100'000;
 
+/// yaml-cpp queues tokens without end while it looks for the ':' of a possible key, long before any event: a file
+/// of 64 MiB of '[' would take gigabytes. A document within the node limit needs far fewer marks than this.
+constexpr std::size_t kMostYamlMarks = 2'000'000;
+
 Place place_of(const YAML::Mark& mark) {
   return mark.is_null() ? Place{} : Place{.line = mark.line + 1, .column = mark.column + 1};
 }
@@ -80,6 +84,13 @@ class Handler final : public YAML::EventHandler {
 Node parse_yaml(std::string_view text, const std::string& file) {
   const std::string_view checked = checked_text(text, file);
   TreeBuilder builder(file, {.nodes = kMostYamlNodes});
+  std::size_t marks = 0;
+  for (std::size_t i = 0; i < checked.size(); ++i) {
+    marks += std::string_view("[]{},:?&*!\"'").find(checked[i]) != std::string_view::npos ? 1U : 0U;
+    if (marks > kMostYamlMarks) {
+      builder.stop(PlaceCounter(checked).at(i), fmt::format("more than {} nodes", kMostYamlNodes));
+    }
+  }
   Handler handler(checked, builder);
   try {
     std::istringstream stream{std::string(checked)};
