@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/infeasible.h"
+#include "sim/base/quantity.h"
+
+namespace ulysim::results {
+
+/// Whether the plan's memory holds. risky: it does, by less than the framework's margin.
+enum class Fit : std::uint8_t { yes, risky, no };
+
+struct NamedDuration {
+  std::string name{};
+  Duration time{};
+};
+
+struct NamedBytes {
+  std::string name{};
+  Bytes bytes{};
+};
+
+/// What one kind of collective, or one purpose, costs the GPU that sends most, in one step.
+struct CommunicationUse {
+  std::string name{};     ///< "all_to_all" …, or the purpose: "ulysses", "parameters" …
+  Bytes bytes_per_gpu{};  ///< logical: size × bus-bandwidth factor, whatever the algorithm
+  Duration time{};        ///< from arrival to end, hidden or not
+  Duration exposed{};     ///< of `time`, what compute waited for
+};
+
+/// One tensor (or group of equal ones) that is alive when GPU memory peaks.
+struct PeakTensor {
+  std::string name{};
+  std::string kind{};  ///< "activations", "logits" …
+  Bytes bytes{};
+  std::int64_t count{1};
+};
+
+/// Allocated bytes from `at` on. The samples of a curve ascend in `at`.
+struct MemorySample {
+  Instant at{};
+  Bytes allocated{};
+};
+
+struct LinkLoad {
+  std::string name{};
+  std::string kind{};
+  double capacity{};      ///< bytes per second, one direction
+  double carried{};       ///< wire bytes over the step
+  double utilization{};   ///< carried / (capacity · step time)
+  std::int64_t links{1};  ///< links of this class
+};
+
+/// One executed op, for the trace. `stream` indexes `TraceRank::streams`.
+struct TraceSpan {
+  std::string name{};
+  std::string purpose{};  ///< category of the event: "attention", "ulysses" …
+  std::uint32_t stream{};
+  Instant begin{};
+  Instant end{};
+};
+
+/// What one simulated rank did, for all `members` ranks of its class.
+struct TraceRank {
+  std::string name{};  ///< "rank 0 (of 8 alike)"
+  std::int64_t members{1};
+  std::vector<std::string> streams{};  ///< "compute", "ulysses_comm" …
+  std::vector<TraceSpan> spans{};
+  std::vector<MemorySample> gpu_memory{};
+};
+
+/// All figures of a simulated step. Fractions are of 1; tokens and FLOPs count the whole optimizer step.
+struct Figures {
+  Duration step_time{};
+  double tokens_per_step{};
+  double tokens_per_s_per_gpu{};
+  double mfu{};  ///< model FLOPs (causal half, no recompute) / (peak · time)
+  double model_tflops_per_gpu{};
+  double hardware_tflops_per_gpu{};       ///< executed kernel FLOPs
+  std::optional<Duration> lower_bound{};  ///< the closed-form estimate of the same graph
+
+  Bytes peak_gpu_memory{};     ///< device: reserved + context + NCCL; decides `fits`
+  Bytes peak_gpu_allocated{};  ///< by the framework's allocator
+  Bytes peak_gpu_reserved{};
+  Bytes gpu_memory_capacity{};
+  Bytes peak_host_memory_per_node{};
+  Bytes host_memory_capacity_per_node{};
+  std::vector<NamedBytes> memory{};          ///< of the device peak, by kind; sums to peak_gpu_memory
+  std::vector<PeakTensor> peak_tensors{};    ///< largest first, at most 20
+  std::vector<MemorySample> memory_curve{};  ///< allocated over the step, thinned to a few hundred samples
+
+  std::vector<CommunicationUse> communication{};             ///< by collective
+  std::vector<CommunicationUse> communication_by_purpose{};  ///< the same bytes, by purpose
+  /// Critical time of the last-finishing rank: attention, gemm, memory_bound, host_issue, exposed_communication,
+  /// exposed_offload, optimizer, bubble, other, in this order; sums to step_time exactly.
+  std::vector<NamedDuration> breakdown{};
+  std::string bottleneck{};  ///< what binds, in words: "attention kernels (92% of the step)"
+  std::vector<LinkLoad> links{};
+
+  Fit gpu_fit{Fit::yes};
+  Fit host_fit{Fit::yes};
+  [[nodiscard]] Fit fit() const { return gpu_fit > host_fit ? gpu_fit : host_fit; }
+
+  // Of the whole training run, where the scenario says how many tokens it has.
+  std::optional<double> total_days{};
+  std::optional<double> total_gpu_hours{};
+  std::optional<double> total_cost{};
+
+  std::vector<TraceRank> trace{};  ///< empty unless asked for
+};
+
+/// One plan of a study.
+struct PlanResult {
+  std::string name{};
+  std::vector<std::pair<std::string, std::string>> options{};  ///< every resolved key of the plan, in schema order
+  std::int64_t global_batch{};                                 ///< sequences per optimizer step
+  std::vector<Infeasible> infeasible{};     ///< why it cannot run at all; empty when `figures` is there
+  std::vector<std::string> does_not_fit{};  ///< "does not fit: 92.1 of 80 GiB; logits 17.2 GiB"; also why it is risky
+  std::vector<std::string> suggestions{};   ///< the fix beside the failure: "turn on tiled_loss"
+  std::optional<Figures> figures{};         ///< also when it does not fit; absent only when infeasible
+
+  [[nodiscard]] bool feasible() const { return figures.has_value(); }
+  [[nodiscard]] bool fits() const { return figures && figures->fit() != Fit::no; }
+};
+
+}  // namespace ulysim::results

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hw_models/spec/cluster.h"
+#include "hw_models/spec/framework.h"
+#include "sim/strategies/plan.h"
+#include "sim/workload/transformer.h"
+
+namespace ulysim::scenario {
+
+/// One plan, with every training option resolved.
+struct PlanEntry {
+  strategies::Plan plan{};
+  spec::Framework framework{};
+  std::vector<std::string> overridden{};  ///< training keys that the plan itself sets, in schema order
+};
+
+/// A study, loaded and resolved: catalogue names looked up, defaults filled in, degrees multiplied out.
+struct Scenario {
+  std::string name{};
+  std::string model_name{};  ///< as written: a catalogue name or a path
+  workload::Transformer model{};
+  spec::Cluster cluster{};
+  std::vector<PlanEntry> plans{};  ///< at least one; names are unique
+  std::optional<std::int64_t> total_tokens{};
+  std::optional<double> price_per_gpu_hour{};
+};
+
+/// What the command line changes.
+struct LoadOptions {
+  /// "training.sequence_length=2Mi", "plans.0.ulysses=4": laid over the document before it is read. The value is
+  /// read as a YAML flow value. Messages about them are located in "--set:N".
+  std::vector<std::string> overrides{};
+};
+
+/// `data` is the folder that holds `catalog` and `scenarios`.
+/// Throws InputError with everything that is wrong, each with file:line:column.
+[[nodiscard]] Scenario load_scenario(const std::filesystem::path& path, const std::filesystem::path& data,
+                                     const LoadOptions& options);
+
+/// The same from text; relative model paths count from `folder`.
+struct ScenarioText {
+  std::string text{};
+  std::string file{};  ///< its name in messages
+  std::filesystem::path folder{};
+};
+[[nodiscard]] Scenario parse_scenario(const ScenarioText& text, const std::filesystem::path& data,
+                                      const LoadOptions& options);
+
+/// Every resolved key of a plan with its value as text, in schema order: for the echo in results.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> options_of(const PlanEntry& entry);
+
+/// `explain --stage scenario`: the resolved scenario as text.
+[[nodiscard]] std::string describe(const Scenario& scenario);
+
+}  // namespace ulysim::scenario
