@@ -24,14 +24,14 @@ struct Node {
   std::string name{};
   std::string summary{};
   std::string gpu_name{};
-  std::int64_t gpus{};                         ///< per node
-  Sourced<Bandwidth> nvlink_bandwidth{};       ///< one GPU into the NVSwitch planes together
+  std::int64_t gpus{};                    ///< per node
+  Sourced<Bandwidth> nvlink_bandwidth{};  ///< one GPU into the NVSwitch planes together
   Transport nvlink{};
-  Sourced<std::int64_t> nics{};                ///< compute-fabric NICs per node; gpus divides by it or it by gpus
-  Sourced<Bandwidth> nic_bandwidth{};          ///< one NIC
+  Sourced<std::int64_t> nics{};        ///< compute-fabric NICs per node; gpus divides by it or it by gpus
+  Sourced<Bandwidth> nic_bandwidth{};  ///< one NIC
   Transport network{};
-  Sourced<Bandwidth> pcie_bandwidth{};         ///< one GPU to its PCIe switch or socket, usable pinned-copy rate
-  Sourced<std::int64_t> gpus_per_pcie_uplink{};///< GPUs that share one switch uplink (1: none share)
+  Sourced<Bandwidth> pcie_bandwidth{};           ///< one GPU to its PCIe switch or socket, usable pinned-copy rate
+  Sourced<std::int64_t> gpus_per_pcie_uplink{};  ///< GPUs that share one switch uplink (1: none share)
   Sourced<Bandwidth> pcie_uplink_bandwidth{};
   Sourced<double> pageable_copy_efficiency{};  ///< rate of a pageable copy / rate of a pinned one
   Sourced<std::int64_t> sockets{};
@@ -43,7 +43,7 @@ struct Node {
 /// Between nodes: a rail-optimized fat tree joins NIC i of every node in rail i; rails meet in the spine.
 struct Network {
   std::string topology{"rail-optimized"};
-  double oversubscription{1.0};      ///< rail-to-spine: 1 is non-blocking
+  double oversubscription{1.0};              ///< rail-to-spine: 1 is non-blocking
   std::optional<Bandwidth> nic_bandwidth{};  ///< overrides the node's
   std::optional<Duration> latency{};         ///< overrides network.base_latency
 };

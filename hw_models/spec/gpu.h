@@ -12,13 +12,13 @@ namespace ulysim::spec {
 struct Gpu {
   std::string name{};
   std::string summary{};
-  Sourced<Bytes> memory{};                  ///< usable device memory
+  Sourced<Bytes> memory{};  ///< usable device memory
   Sourced<Bandwidth> memory_bandwidth{};
   Sourced<std::int64_t> sms{};
-  Sourced<FlopRate> bf16{};                 ///< dense, without sparsity
+  Sourced<FlopRate> bf16{};  ///< dense, without sparsity
   std::optional<Sourced<FlopRate>> fp8{};
   std::optional<Sourced<FlopRate>> fp4{};
-  std::string kernel_profile{};             ///< catalog/kernels/NAME.yaml; empty: the generic one
+  std::string kernel_profile{};  ///< catalog/kernels/NAME.yaml; empty: the generic one
 };
 
 }  // namespace ulysim::spec

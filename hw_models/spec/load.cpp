@@ -1,0 +1,161 @@
+#include "hw_models/spec/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hw_models/spec/catalog_files.h"
+#include "hw_models/spec/load_framework.h"
+#include "hw_models/spec/read_sourced.h"
+#include "sim/base/named.h"
+
+namespace ulysim::spec {
+namespace {
+
+// Sane bounds: wide enough for any machine of the next decade, narrow enough to catch a wrong prefix.
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+constexpr Bounds<Bytes> kGpuMemory{Bytes(kGiB), Bytes(4096 * kGiB)};
+constexpr Bounds<Bytes> kHostMemory{Bytes(kGiB), Bytes(262144 * kGiB)};
+constexpr Bounds<Bandwidth> kMemoryBandwidth{Bandwidth(1e9), Bandwidth(1e14)};
+constexpr Bounds<Bandwidth> kLinkBandwidth{Bandwidth(1e8), Bandwidth(1e13)};
+constexpr Bounds<FlopRate> kFlopRate{FlopRate(1e12), FlopRate(1e18)};
+constexpr Bounds<std::int64_t> kSms{1, 4096};
+constexpr Bounds<std::int64_t> kPerNode{1, 1024};
+constexpr Bounds<double> kEfficiency{0.001, 1.2};
+constexpr Bounds<Duration> kLatency{Duration(1000), Duration(10'000'000'000)};  // 1 ns … 10 ms
+
+/// At the mapping, because it takes more than one key to break a relation.
+void require(config::Mapping& map, std::string_view key, const std::string& broken) {
+  if (!broken.empty()) {
+    map.error(key, broken);
+  }
+}
+
+Transport read_transport(config::Mapping& parent, std::string_view key) {
+  Transport out;
+  const config::Node* node = parent.find(key);
+  if (node == nullptr) {
+    parent.error(key, fmt::format("missing key '{}'", parent.path_of(key)));
+    return out;
+  }
+  config::Mapping map(*node, parent.path_of(key), parent.diagnostics());
+  read_sourced(map, "all_to_all_efficiency", out.all_to_all_efficiency, kEfficiency);
+  read_sourced(map, "ring_efficiency", out.ring_efficiency, kEfficiency);
+  read_sourced(map, "p2p_efficiency", out.p2p_efficiency, kEfficiency);
+  read_sourced(map, "base_latency", out.base_latency, kLatency);
+  read_sourced(map, "step_latency", out.step_latency, kLatency);
+  map.finish();
+  return out;
+}
+
+bool divides_either_way(std::int64_t a, std::int64_t b) {
+  return a > 0 && b > 0 && (a % b == 0 || b % a == 0);
+}
+
+std::string broken_nics(const Node& node) {
+  if (divides_either_way(node.nics.value, node.gpus)) {
+    return {};
+  }
+  return fmt::format("'nics': {} NICs and {} GPUs: one must divide the other", node.nics.value, node.gpus);
+}
+
+std::string broken_uplinks(const Node& node) {
+  if (node.gpus_per_pcie_uplink.value > 0 && node.gpus % node.gpus_per_pcie_uplink.value == 0) {
+    return {};
+  }
+  return fmt::format("'gpus_per_pcie_uplink': {} does not divide the {} GPUs", node.gpus_per_pcie_uplink.value,
+                     node.gpus);
+}
+
+std::string broken_memory(const Node& node) {
+  if (node.host_memory_reserved.value < node.host_memory.value) {
+    return {};
+  }
+  return fmt::format("'host_memory_reserved': {} leaves nothing of {}", exact(node.host_memory_reserved.value),
+                     exact(node.host_memory.value));
+}
+
+}  // namespace
+
+Gpu Catalog::load_gpu(std::string_view name, const Location& asked_at) const {
+  const config::Node document = load_catalog_file(folder_ / "gpus", name, "GPU", asked_at);
+  Diagnostics diagnostics;
+  config::Mapping map(document, "", diagnostics);
+  Gpu gpu{.name = std::string(name), .summary = map.required<std::string>("summary")};
+  read_sourced(map, "memory", gpu.memory, kGpuMemory);
+  read_sourced(map, "memory_bandwidth", gpu.memory_bandwidth, kMemoryBandwidth);
+  read_sourced(map, "sms", gpu.sms, kSms);
+  read_sourced(map, "bf16", gpu.bf16, kFlopRate);
+  if (map.find("fp8") != nullptr) {
+    read_sourced(map, "fp8", gpu.fp8.emplace(), kFlopRate);
+  }
+  if (map.find("fp4") != nullptr) {
+    read_sourced(map, "fp4", gpu.fp4.emplace(), kFlopRate);
+  }
+  gpu.kernel_profile = map.optional<std::string>("kernel_profile", "");
+  if (!gpu.kernel_profile.empty() && !is_catalog_name(gpu.kernel_profile)) {
+    map.error("kernel_profile", fmt::format("'{}' is no name of a kernel profile", gpu.kernel_profile));
+  }
+  map.finish();
+  diagnostics.throw_if_any();
+  return gpu;
+}
+
+Node Catalog::load_node(std::string_view name, const Location& asked_at) const {
+  const config::Node document = load_catalog_file(folder_ / "nodes", name, "node", asked_at);
+  Diagnostics diagnostics;
+  config::Mapping map(document, "", diagnostics);
+  Node node{.name = std::string(name), .summary = map.required<std::string>("summary")};
+  node.gpu_name = map.required<std::string>("gpu");
+  if (const config::Node* gpu = map.find("gpu"); gpu != nullptr) {
+    const std::vector<std::string> known = gpu_names();
+    if (std::find(known.begin(), known.end(), node.gpu_name) == known.end()) {
+      map.error(*gpu, fmt::format("unknown GPU '{}'{}", node.gpu_name, did_you_mean(node.gpu_name, known)));
+    }
+  }
+  Sourced<std::int64_t> gpus;
+  read_sourced(map, "gpus", gpus, kPerNode);
+  node.gpus = gpus.value;
+  read_sourced(map, "nvlink_bandwidth", node.nvlink_bandwidth, kLinkBandwidth);
+  node.nvlink = read_transport(map, "nvlink");
+  read_sourced(map, "nics", node.nics, kPerNode);
+  read_sourced(map, "nic_bandwidth", node.nic_bandwidth, kLinkBandwidth);
+  node.network = read_transport(map, "network");
+  read_sourced(map, "pcie_bandwidth", node.pcie_bandwidth, kLinkBandwidth);
+  read_sourced(map, "gpus_per_pcie_uplink", node.gpus_per_pcie_uplink, kPerNode);
+  read_sourced(map, "pcie_uplink_bandwidth", node.pcie_uplink_bandwidth, kLinkBandwidth);
+  read_sourced(map, "pageable_copy_efficiency", node.pageable_copy_efficiency, kEfficiency);
+  read_sourced(map, "sockets", node.sockets, kPerNode);
+  read_sourced(map, "host_memory_bandwidth", node.host_memory_bandwidth, kMemoryBandwidth);
+  read_sourced(map, "host_memory", node.host_memory, kHostMemory);
+  read_sourced(map, "host_memory_reserved", node.host_memory_reserved, kHostMemory);
+  map.finish();
+  if (diagnostics.empty()) {  // relations between values that are all there
+    require(map, "nics", broken_nics(node));
+    require(map, "gpus_per_pcie_uplink", broken_uplinks(node));
+    require(map, "host_memory_reserved", broken_memory(node));
+  }
+  diagnostics.throw_if_any();
+  return node;
+}
+
+Framework Catalog::load_framework(std::string_view name, const Location& asked_at) const {
+  const config::Node document = load_catalog_file(folder_ / "frameworks", name, "framework", asked_at);
+  Diagnostics diagnostics;
+  Framework framework = read_framework(document, diagnostics);
+  framework.name = name;
+  diagnostics.throw_if_any();
+  return framework;
+}
+
+std::vector<std::string> Catalog::gpu_names() const {
+  return catalog_names(folder_ / "gpus");
+}
+std::vector<std::string> Catalog::node_names() const {
+  return catalog_names(folder_ / "nodes");
+}
+std::vector<std::string> Catalog::framework_names() const {
+  return catalog_names(folder_ / "frameworks");
+}
+
+}  // namespace ulysim::spec

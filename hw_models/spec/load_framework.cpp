@@ -1,0 +1,104 @@
+#include "hw_models/spec/load_framework.h"
+
+#include <array>
+#include <string>
+
+#include "hw_models/spec/read_sourced.h"
+
+namespace ulysim::spec {
+namespace {
+
+// Sane bounds: a profile off by a prefix or a unit is refused, an unusual one is not.
+constexpr Bounds<double> kPerElement{0.0, 1000.0};  // bytes moved or kept per element
+constexpr Bounds<double> kFraction{0.0, 1.0};
+constexpr Bounds<double> kFragmentation{1.0, 2.0};  // reserved memory is never less than allocated
+constexpr Bounds<double> kRate{1e6, 1e13};          // parameters per second
+constexpr Bounds<std::int64_t> kFew{0, 10'000};     // kernels, units, layers
+constexpr Bounds<std::int64_t> kFlag{0, 1};
+constexpr Bounds<std::int64_t> kElements{0, 1'000'000'000'000};
+constexpr Bounds<Bytes> kMemory{Bytes(0), Bytes(std::int64_t{1} << 36)};  // 64 GiB
+constexpr Bounds<Bytes> kTile{Bytes(std::int64_t{1} << 20), Bytes(std::int64_t{1} << 36)};
+constexpr Bounds<Duration> kHostTime{Duration(0), Duration(60'000'000'000'000)};  // a minute
+
+}  // namespace
+
+Framework read_framework(const config::Node& document, Diagnostics& diagnostics) {
+  // Words in the order of their enum.
+  static const std::array<std::string, 2> host_memory{"pinned", "pageable"};
+  static const std::array<std::string, 2> copy_mode{"overlapped", "blocking"};
+  static const std::array<std::string, 2> pinned_blocks{"exact", "power-of-two"};
+  static const std::array<std::string, 2> selective{"nothing", "core-attention"};
+
+  config::Mapping map(document, "", diagnostics);
+  Framework out{.summary = map.required<std::string>("summary")};
+  read_sourced(map, "norm_forward", out.norm_forward, kPerElement);
+  read_sourced(map, "norm_backward", out.norm_backward, kPerElement);
+  read_sourced(map, "rope_forward", out.rope_forward, kPerElement);
+  read_sourced(map, "rope_backward", out.rope_backward, kPerElement);
+  read_sourced(map, "activation_forward", out.activation_forward, kPerElement);
+  read_sourced(map, "activation_backward", out.activation_backward, kPerElement);
+  read_sourced(map, "residual_forward", out.residual_forward, kPerElement);
+  read_sourced(map, "residual_backward", out.residual_backward, kPerElement);
+  read_sourced(map, "all_to_all_pack", out.all_to_all_pack, kPerElement);
+  read_sourced(map, "ring_merge_forward", out.ring_merge_forward, kPerElement);
+  read_sourced(map, "ring_merge_backward", out.ring_merge_backward, kPerElement);
+  read_sourced(map, "loss_forward", out.loss_forward, kPerElement);
+  read_sourced(map, "loss_backward", out.loss_backward, kPerElement);
+  read_sourced(map, "optimizer_traffic", out.optimizer_traffic, kPerElement);
+  read_sourced(map, "gradient_accumulate", out.gradient_accumulate, kPerElement);
+  read_sourced(map, "norm_kernels", out.norm_kernels, kFew);
+  read_sourced(map, "rope_kernels", out.rope_kernels, kFew);
+  read_sourced(map, "activation_kernels", out.activation_kernels, kFew);
+  read_sourced(map, "residual_kernels", out.residual_kernels, kFew);
+  read_sourced(map, "pack_kernels", out.pack_kernels, kFew);
+  read_sourced(map, "ring_merge_kernels", out.ring_merge_kernels, kFew);
+  read_sourced(map, "loss_kernels", out.loss_kernels, kFew);
+  read_sourced(map, "backward_kernels", out.backward_kernels, kPerElement);
+  read_sourced(map, "norm_saved", out.norm_saved, kPerElement);
+  read_sourced(map, "activation_saved", out.activation_saved, kPerElement);
+  read_sourced(map, "logits_peak_bytes", out.logits_peak_bytes, kPerElement);
+  read_sourced(map, "logits_kept_bytes", out.logits_kept_bytes, kPerElement);
+  read_sourced(map, "loss_tile_bytes", out.loss_tile_bytes, kTile);
+  read_sourced(map, "prefetch_units", out.prefetch_units, kFew);
+  read_sourced(map, "gather_copies", out.gather_copies, kPerElement);
+  read_sourced(map, "persistence_elements", out.persistence_elements, kElements);
+  read_sourced(map, "reuse_distance_elements", out.reuse_distance_elements, kElements);
+  read_sourced(map, "reduce_bucket_elements", out.reduce_bucket_elements, kElements);
+  read_sourced(map, "reduce_bucket_kept", out.reduce_bucket_kept, kPerElement);
+  read_sourced(map, "reduce_bucket_transient", out.reduce_bucket_transient, kPerElement);
+  read_sourced(map, "gradient_wire_bytes", out.gradient_wire_bytes, kPerElement);
+  read_sourced(map, "sequence_parallel_gradient_wire_bytes", out.sequence_parallel_gradient_wire_bytes, kPerElement);
+  read_sourced(map, "weight_bytes", out.weight_bytes, kPerElement);
+  read_sourced(map, "gradient_bytes", out.gradient_bytes, kPerElement);
+  read_sourced(map, "master_bytes", out.master_bytes, kPerElement);
+  read_sourced(map, "moments_bytes", out.moments_bytes, kPerElement);
+  read_sourced(map, "host_bytes_per_parameter", out.host_bytes_per_parameter, kPerElement);
+  read_sourced(map, "host_weight_bytes", out.host_weight_bytes, kPerElement);
+  read_sourced(map, "offload_gradient_d2h_bytes", out.offload_gradient_d2h_bytes, kPerElement);
+  read_sourced(map, "offload_gradient_h2d_bytes", out.offload_gradient_h2d_bytes, kPerElement);
+  read_sourced(map, "offload_gradient_boundary_d2h_bytes", out.offload_gradient_boundary_d2h_bytes, kPerElement);
+  read_sourced(map, "offload_weight_h2d_bytes", out.offload_weight_h2d_bytes, kPerElement);
+  read_sourced(map, "host_adam_traffic", out.host_adam_traffic, kPerElement);
+  read_sourced(map, "host_adam_rate", out.host_adam_rate, kRate);
+  read_sourced(map, "checkpoint_offload_memory", out.checkpoint_offload_memory, Words{host_memory});
+  read_sourced(map, "checkpoint_offload_copy", out.checkpoint_offload_copy, Words{copy_mode});
+  read_sourced(map, "checkpoint_offload_keep_last", out.checkpoint_offload_keep_last, kFew);
+  read_sourced(map, "checkpoint_offload_prefetch", out.checkpoint_offload_prefetch, kFew);
+  read_sourced(map, "pinned_blocks", out.pinned_blocks, Words{pinned_blocks});
+  read_sourced(map, "recompute_early_stop", out.recompute_early_stop, kFlag);
+  read_sourced(map, "selective_recompute", out.selective_recompute, Words{selective});
+  read_sourced(map, "issue_time_per_kernel", out.issue_time_per_kernel, kHostTime);
+  read_sourced(map, "sync_per_attention", out.sync_per_attention, kFew);
+  read_sourced(map, "fixed_time_per_micro_step", out.fixed_time_per_micro_step, kHostTime);
+  read_sourced(map, "fixed_time_per_step", out.fixed_time_per_step, kHostTime);
+  read_sourced(map, "context_memory", out.context_memory, kMemory);
+  read_sourced(map, "nccl_memory_per_communicator", out.nccl_memory_per_communicator, kMemory);
+  read_sourced(map, "workspace_memory", out.workspace_memory, kMemory);
+  read_sourced(map, "fragmentation", out.fragmentation, kFragmentation);
+  read_sourced(map, "risky_margin", out.risky_margin, kFraction);
+  read_sourced(map, "communication_sms", out.communication_sms, kFew);
+  map.finish();
+  return out;
+}
+
+}  // namespace ulysim::spec
