@@ -3,34 +3,11 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
 #include <map>
-#include <new>
 #include <random>
 
 #include "sim/base/check.h"
 #include "tests/network/problems.h"
-
-namespace {
-
-// Only the test of allocations looks at it.
-std::size_t allocations = 0;
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) {
-    return memory;
-  }
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace ulysim::network::testing {
 namespace {
@@ -226,29 +203,6 @@ TEST(FlowNetworkProperty, stopping_the_clock_does_not_move_a_completion) {
     SCOPED_TRACE(seed);
     ASSERT_EQ(simulate(seed, Stops::many).finish, simulate(seed, Stops::none).finish);
   }
-}
-
-TEST(FlowNetwork, allocates_nothing_once_warm) {
-  FlowNetwork network({5e9, 3e9});
-  std::vector<Handle> completed;
-  completed.reserve(64);
-  const auto round = [&] {
-    for (int i = 0; i < 8; ++i) {
-      network.start(kLink0, 1000 + i);
-      network.start(kLink1, 1000 + 7 * i);
-      network.start(kBoth, 1000 + 3 * i);
-    }
-    while (const auto next = network.next_completion()) {
-      completed.clear();
-      network.advance(*next, completed);
-    }
-  };
-  round();
-  const std::size_t before = allocations;
-  round();
-  const std::size_t after = allocations;
-  EXPECT_GT(before, 0U);
-  EXPECT_EQ(after, before);
 }
 
 }  // namespace
