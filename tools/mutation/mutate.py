@@ -201,6 +201,9 @@ def main():
     known = read_results(results, args.seed) if args.resume else {}
     if not args.resume or not results.exists():
         results.write_text("seed\tkind\tstatus\tseconds\tmutant\n")
+    elif not results.read_text().endswith("\n"):
+        with open(results, "a") as out:
+            out.write("\n")
     print("building the tree without a fault", flush=True)
     wrong = bench.baseline()
     if wrong:
@@ -218,7 +221,6 @@ def main():
             status = bench.judge(mutant)
             line = [str(args.seed), mutant.kind, status, "%.0f" % (time.monotonic() - begin), key_of(mutant)]
             with open(results, "a") as out:
-                # A line of its own even after one that a kill tore.
                 out.write("\t".join(line) + "\n")
             print("%3d  %-16s %-10s %s:%d" % (counted + 1, status, mutant.kind, mutant.file, mutant.line), flush=True)
         verdicts.append((mutant, status))
