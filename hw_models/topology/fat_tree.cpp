@@ -1,0 +1,48 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hw_models/topology/builders.h"
+
+namespace ulysim::topology {
+namespace {
+
+/// Ports down of a 64-port leaf with as many up (NVIDIA QM9700, a two-level fat tree).
+constexpr std::size_t kLeafPorts = 32;
+
+}  // namespace
+
+/// All NICs of a node hang on one leaf, which takes as many nodes as its ports allow; leaves meet in one spine.
+void add_fat_tree(const spec::Cluster& cluster, const std::vector<Nic>& nics, Plan& plan) {
+  if (nics.empty()) {
+    return;
+  }
+  const auto ports_per_node = static_cast<std::size_t>(cluster.node.nics.value);
+  const std::size_t nodes_per_leaf = std::max<std::size_t>(1, kLeafPorts / ports_per_node);
+  std::vector<Vertex> leaves;
+  std::vector<std::size_t> nics_of;
+  for (const Nic& nic : nics) {
+    const std::size_t leaf = nic.node / nodes_per_leaf;
+    if (leaf == leaves.size()) {
+      leaves.push_back(plan.add_vertex());
+      nics_of.push_back(0);
+    }
+    connect(nic, leaves[leaf], plan);
+    ++nics_of[leaf];
+  }
+  if (leaves.size() < 2) {
+    return;
+  }
+  const Vertex spine = plan.add_vertex();
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    const std::string name = fmt::format("leaf{}", leaf);
+    const Bandwidth capacity =
+        nic_capacity(cluster) * (static_cast<double>(nics_of[leaf]) / cluster.network.oversubscription);
+    plan.hops.push_back(
+        {.from = leaves[leaf], .to = spine, .link = plan.add_link(name + ".up", LinkKind::fabric, capacity)});
+    plan.hops.push_back(
+        {.from = spine, .to = leaves[leaf], .link = plan.add_link(name + ".down", LinkKind::fabric, capacity)});
+  }
+}
+
+}  // namespace ulysim::topology
