@@ -18,7 +18,8 @@ namespace ulysim::scenario {
 struct PlanEntry {
   strategies::Plan plan{};
   spec::Framework framework{};
-  std::vector<std::string> overridden{};  ///< training keys that the plan itself sets, in schema order
+  std::optional<std::int64_t> total_tokens{};  ///< of the whole training run
+  std::vector<std::string> overridden{};       ///< training keys that the plan itself sets, in schema order
 };
 
 /// A study, loaded and resolved: catalogue names looked up, defaults filled in, degrees multiplied out.
@@ -27,8 +28,8 @@ struct Scenario {
   std::string model_name{};  ///< as written: a catalogue name or a path
   workload::Transformer model{};
   spec::Cluster cluster{};
-  std::vector<PlanEntry> plans{};  ///< at least one; names are unique
-  std::optional<std::int64_t> total_tokens{};
+  std::vector<PlanEntry> plans{};              ///< at least one; names are unique
+  std::optional<std::int64_t> total_tokens{};  ///< as `training` says; a plan may have its own
   std::optional<double> price_per_gpu_hour{};
 };
 

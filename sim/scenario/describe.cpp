@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/base/format.h"
+#include "sim/scenario/keys.h"
+#include "sim/scenario/scenario.h"
+
+namespace ulysim::scenario {
+namespace {
+
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+template <class Enum>
+std::string word_of(std::string_view section, std::string_view key, Enum value) {
+  return find_key(section, key)->words[static_cast<std::size_t>(value)];
+}
+
+std::string yes_or_no(std::int64_t value) {
+  return value != 0 ? "true" : "false";
+}
+
+std::string placement_text(const workload::Mesh& mesh) {
+  std::vector<std::string> names;
+  for (const workload::MeshAxis axis : mesh.placement) {
+    names.emplace_back(name(axis));
+  }
+  return fmt::format("[{}]", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+Options options_of(const PlanEntry& entry) {
+  const strategies::Plan& plan = entry.plan;
+  Options options;
+  const auto add = [&](std::string_view key, std::string value) { options.emplace_back(key, std::move(value)); };
+  for (const workload::MeshAxis axis : workload::kAxes) {
+    add(name(axis), fmt::to_string(plan.mesh.size(axis)));
+  }
+  add("ring_layout", word_of("plan", "ring_layout", plan.ring_layout));
+  add("ring_exchange", word_of("plan", "ring_exchange", plan.ring_exchange));
+  add("placement", placement_text(plan.mesh));
+  add("sequence_length", fmt::to_string(plan.sequence_length));
+  add("micro_batch", fmt::to_string(plan.micro_batch));
+  add("gradient_accumulation", fmt::to_string(plan.accumulation));
+  add("global_batch", fmt::to_string(plan.global_batch()));
+  add("dtype", "bf16");
+  add("gemm_precision", "bf16");
+  add("attention.implementation", word_of("attention", "implementation", plan.attention));
+  add("attention.mask", word_of("attention", "mask", plan.mask));
+  add("recompute", word_of("training", "recompute", plan.recompute));
+  add("checkpoint_offload", word_of("training", "checkpoint_offload", plan.checkpoint_offload));
+  add("zero", fmt::to_string(plan.zero));
+  add("optimizer.name", "adamw");
+  add("optimizer.states", "fp32");
+  add("optimizer.offload", word_of("optimizer", "offload", plan.optimizer_offload));
+  add("parameter_offload", "none");
+  add("tiled_mlp", yes_or_no(plan.tiled_mlp ? 1 : 0));
+  add("tiled_loss", yes_or_no(plan.tiled_loss ? 1 : 0));
+  add("framework", entry.framework.name);
+  if (entry.total_tokens) {
+    add("total_tokens", fmt::to_string(*entry.total_tokens));
+  }
+  return options;
+}
+
+std::string describe(const Scenario& scenario) {
+  const spec::Cluster& cluster = scenario.cluster;
+  std::string out = fmt::format(
+      "scenario: {}\nmodel: {} ({} layers, hidden {}, {} heads, {} key/value heads, vocabulary {})\n"
+      "cluster: {} x {}, {} GPUs {} ({} of memory each), {}, oversubscription {}\n",
+      scenario.name, scenario.model_name, scenario.model.layers, scenario.model.hidden, scenario.model.heads,
+      scenario.model.kv_heads, scenario.model.vocab, cluster.nodes, cluster.node.name, cluster.gpus, cluster.gpu.name,
+      human(cluster.gpu.memory.value), cluster.network.topology, cluster.network.oversubscription);
+  for (const PlanEntry& entry : scenario.plans) {
+    out += fmt::format("plan {}:\n", entry.plan.name);
+    for (const auto& [key, value] : options_of(entry)) {
+      out += fmt::format("  {}: {}\n", key, value);
+    }
+  }
+  return out;
+}
+
+}  // namespace ulysim::scenario

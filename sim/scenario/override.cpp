@@ -1,0 +1,120 @@
+#include "sim/scenario/override.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace ulysim::scenario {
+namespace {
+
+using config::Node;
+
+constexpr const char* kFile = "--set";
+constexpr std::size_t kMostSteps = 16;
+
+void relocate(Node& node, int line, int shift) {
+  node.where = {.file = kFile, .line = line, .column = node.where.column + shift};
+  for (Node& item : node.items) {
+    relocate(item, line, shift);
+  }
+  for (config::Entry& entry : node.entries) {
+    entry.where = {.file = kFile, .line = line, .column = entry.where.column + shift};
+    relocate(entry.value, line, shift);
+  }
+}
+
+std::vector<std::string> split(std::string_view path) {
+  std::vector<std::string> steps;
+  while (true) {
+    const std::size_t dot = path.find('.');
+    steps.emplace_back(path.substr(0, dot));
+    if (dot == std::string_view::npos) {
+      return steps;
+    }
+    path.remove_prefix(dot + 1);
+  }
+}
+
+std::optional<std::size_t> index_of(std::string_view text) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+/// The child of `node` that `step` names, made when missing; nullptr with a sentence in `why` when it cannot be.
+Node* child(Node& node, const std::string& step, const Location& at, std::string& why) {
+  if (node.kind == Node::Kind::sequence) {
+    const auto index = index_of(step);
+    if (!index || *index > node.items.size()) {
+      why = fmt::format("'{}' is no index of a list of {}", step, node.items.size());
+      return nullptr;
+    }
+    if (*index == node.items.size()) {
+      node.items.push_back({.where = at});
+    }
+    return &node.items[*index];
+  }
+  if (node.kind == Node::Kind::scalar) {
+    why = fmt::format("'{}' stands in a single value", step);
+    return nullptr;
+  }
+  node.kind = Node::Kind::mapping;
+  const auto found = std::find_if(node.entries.begin(), node.entries.end(),
+                                  [&](const config::Entry& entry) { return entry.key == step; });
+  if (found != node.entries.end()) {
+    return &found->value;
+  }
+  node.entries.push_back({.key = step, .where = at, .value = {.where = at}});
+  return &node.entries.back().value;
+}
+
+void apply(Node& document, std::string_view text, int line, Diagnostics& diagnostics) {
+  const Location at{.file = kFile, .line = line, .column = 1};
+  const std::size_t equals = text.find('=');
+  const std::string_view path = text.substr(0, equals);
+  const std::vector<std::string> steps = split(path);
+  const bool broken = std::any_of(steps.begin(), steps.end(), [](const std::string& step) { return step.empty(); });
+  if (equals == std::string_view::npos || broken || steps.size() > kMostSteps) {
+    diagnostics.error(at, fmt::format("'{}' is not of the form key=value (like training.zero=2)", text.substr(0, 60)));
+    return;
+  }
+  Node value;
+  try {
+    value = config::parse_yaml(text.substr(equals + 1), kFile);
+  } catch (const InputError& error) {
+    for (const Diagnostic& found : error.diagnostics()) {
+      diagnostics.error({kFile, line, found.where.column + static_cast<int>(equals) + 1}, found.message);
+    }
+    return;
+  }
+  if (value.kind == Node::Kind::null) {
+    diagnostics.error(at, fmt::format("'{}' has no value", path));
+    return;
+  }
+  relocate(value, line, static_cast<int>(equals) + 1);
+  Node* target = &document;
+  std::string why;
+  for (const std::string& step : steps) {
+    target = child(*target, step, at, why);
+    if (target == nullptr) {
+      diagnostics.error(at, fmt::format("'{}': {}", path, why));
+      return;
+    }
+  }
+  *target = std::move(value);
+}
+
+}  // namespace
+
+void apply_overrides(Node& document, const std::vector<std::string>& overrides, Diagnostics& diagnostics) {
+  int line = 0;
+  for (const std::string& text : overrides) {
+    apply(document, text, ++line, diagnostics);
+  }
+}
+
+}  // namespace ulysim::scenario

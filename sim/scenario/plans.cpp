@@ -1,0 +1,195 @@
+#include "sim/scenario/plans.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "sim/base/named.h"
+
+namespace ulysim::scenario {
+namespace {
+
+using workload::MeshAxis;
+
+/// "tensor 3 × ulysses 2 = 6"; the degree alone when there is one.
+std::string product_text(const std::vector<std::string>& factors, std::int64_t product) {
+  return factors.size() == 1 ? factors.front() : fmt::format("{} = {}", fmt::join(factors, " × "), product);
+}
+
+void read_degrees(Section& section, const PlanContext& context, workload::Mesh& mesh) {
+  const std::size_t before = section.diagnostics().list().size();
+  std::int64_t product = 1;
+  std::vector<std::string> factors;
+  const auto degree = [&](MeshAxis axis) {
+    const auto value = section.integer(name(axis), {1, kMostGpus});
+    if (value) {
+      mesh.set_size(axis, *value);
+      product *= *value;
+      factors.push_back(fmt::format("{} {}", name(axis), *value));
+    }
+    return value;
+  };
+  (void)degree(MeshAxis::tensor);
+  (void)degree(MeshAxis::ulysses);
+  (void)degree(MeshAxis::ring);
+  const auto data = degree(MeshAxis::data);
+  for (const char* key : {"pipeline", "expert", "virtual_stages", "data_replicate", "head_chunks"}) {
+    section.only_one(key);
+  }
+  section.refuse("schedule");
+  section.refuse("sequence_chunk");
+  if (context.gpus == 0 || section.diagnostics().list().size() != before) {
+    return;
+  }
+  if (data && product != context.gpus) {
+    section.error_here(
+        fmt::format("{} is not the {} GPUs of the cluster", product_text(factors, product), context.gpus));
+  } else if (context.gpus % product != 0) {
+    section.error_here(fmt::format("{} does not divide {} GPUs", product_text(factors, product), context.gpus));
+  } else if (!data) {
+    mesh.set_size(MeshAxis::data, context.gpus / product);
+  }
+}
+
+/// The axes named, innermost first, then the others in their usual order.
+void read_placement(Section& section, workload::Mesh& mesh) {
+  static const std::vector<std::string> kNames{"tensor", "ulysses", "ring", "data"};
+  std::vector<MeshAxis> order;
+  for (const config::Node* item : section.items("placement")) {
+    const auto text = config::read<std::string>(*item, section.path_of("placement"), section.diagnostics());
+    if (!text) {
+      return;
+    }
+    const auto found = std::find(kNames.begin(), kNames.end(), *text);
+    if (found == kNames.end()) {
+      section.diagnostics().error(item->where, fmt::format("'{}': unknown axis '{}'{}", section.path_of("placement"),
+                                                           *text, did_you_mean(*text, kNames)));
+      return;
+    }
+    const auto axis = static_cast<MeshAxis>(found - kNames.begin());
+    if (std::find(order.begin(), order.end(), axis) != order.end()) {
+      section.diagnostics().error(item->where,
+                                  fmt::format("'{}': '{}' stands twice", section.path_of("placement"), *text));
+      return;
+    }
+    order.push_back(axis);
+  }
+  for (const MeshAxis axis : workload::kAxes) {
+    if (std::find(order.begin(), order.end(), axis) == order.end()) {
+      order.push_back(axis);
+    }
+  }
+  std::copy(order.begin(), order.end(), mesh.placement.begin());
+}
+
+void read_ring_options(Section& section, strategies::Plan& plan) {
+  if (const auto index = section.word("ring_layout")) {
+    plan.ring_layout = static_cast<workload::Layout>(*index);
+  }
+  if (const auto index = section.word("ring_exchange")) {
+    plan.ring_exchange = static_cast<strategies::RingExchange>(*index);
+  }
+}
+
+/// Accumulation from the global batch, which the replicas and their micro-batches must divide.
+void resolve_batch(Section& section, const Training& training, strategies::Plan& plan) {
+  const std::int64_t data = plan.mesh.size(MeshAxis::data);
+  const std::int64_t at_once = plan.micro_batch * data;
+  if (!training.global_batch) {
+    plan.accumulation = training.accumulation.value_or(1);
+    return;
+  }
+  if (*training.global_batch % at_once != 0) {
+    section.error_here(fmt::format("global_batch {} is not a multiple of micro_batch {} × data {}",
+                                   *training.global_batch, plan.micro_batch, data));
+    return;
+  }
+  plan.accumulation = *training.global_batch / at_once;
+}
+
+/// Numbers that are sane alone and absurd together.
+void check_sizes(Section& section, const PlanContext& context, const strategies::Plan& plan) {
+  constexpr double kMostElements = 1.0e18;
+  constexpr std::int64_t kMostLayerRuns = 1 << 18;
+  const workload::Transformer& model = *context.model;
+  const auto widest = static_cast<double>(std::max({model.hidden, model.ffn, model.vocab}));
+  const double tokens = static_cast<double>(plan.sequence_length) * static_cast<double>(plan.micro_batch) *
+                        static_cast<double>(plan.mesh.size(MeshAxis::data));
+  if (tokens * widest * 8.0 > kMostElements) {
+    section.error_here(fmt::format("{:.3g} tokens in one micro step of a model {:.3g} wide are more than can be held",
+                                   tokens, widest));
+  }
+  if (static_cast<double>(plan.sequence_length) * static_cast<double>(plan.sequence_length) *
+          static_cast<double>(plan.micro_batch) >
+      4.6e18) {
+    section.error_here(fmt::format("micro_batch {} of {} tokens each attend to more pairs than can be counted",
+                                   plan.micro_batch, plan.sequence_length));
+  }
+  if (plan.accumulation > kMostMicroSteps || plan.accumulation * model.layers > kMostLayerRuns) {
+    section.error_here(
+        fmt::format("{} micro steps of {} layers are more than one step is simulated with (at most {} "
+                    "micro steps and {} layers in all)",
+                    plan.accumulation, model.layers, kMostMicroSteps, kMostLayerRuns));
+  }
+}
+
+}  // namespace
+
+std::string derived_name(const PlanEntry& entry) {
+  std::vector<std::string> parts;
+  for (const MeshAxis axis : workload::kAxes) {
+    if (entry.plan.mesh.size(axis) > 1) {
+      parts.push_back(fmt::format("{}={}", name(axis), entry.plan.mesh.size(axis)));
+    }
+  }
+  if (parts.empty()) {
+    parts.emplace_back("data=1");
+  }
+  const PlanEntry standard{};
+  const auto standard_options = options_of(standard);
+  const auto options = options_of(entry);
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const auto& [key, value] = options[i];
+    const bool of_plan = key == "ring_layout" || key == "ring_exchange" || key == "placement";
+    const bool overridden = std::find(entry.overridden.begin(), entry.overridden.end(), key) != entry.overridden.end();
+    if (overridden || (of_plan && value != standard_options[i].second)) {
+      parts.push_back(fmt::format("{}={}", key, value));
+    }
+  }
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+PlanEntry read_plan(const config::Node& node, const std::string& path, Training training, const PlanContext& context,
+                    Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  Section section(node, path, {"plan", "training"}, diagnostics);
+  read_training(section, training);
+  PlanEntry entry{
+      .plan = training.options, .total_tokens = training.total_tokens, .overridden = training_keys_in(node)};
+  read_degrees(section, context, entry.plan.mesh);
+  read_ring_options(section, entry.plan);
+  read_placement(section, entry.plan.mesh);
+  const auto own_name = section.maybe<std::string>("name");
+  section.finish();
+  if (entry.plan.sequence_length == 0 && diagnostics.list().size() == before) {
+    section.error_here("missing 'sequence_length', here or in 'training'");
+  }
+  entry.framework = context.framework(training, diagnostics);
+  if (diagnostics.list().size() != before) {
+    return entry;
+  }
+  resolve_batch(section, training, entry.plan);
+  if (context.model != nullptr) {
+    check_sizes(section, context, entry.plan);
+  }
+  if (own_name && (own_name->empty() || own_name->size() > 100)) {
+    section.error("name", "a name has 1 to 100 characters");
+  }
+  entry.plan.name = own_name.value_or(derived_name(entry));
+  return entry;
+}
+
+}  // namespace ulysim::scenario
