@@ -34,14 +34,14 @@ class FirstHop : public boost::default_bfs_visitor {
 }  // namespace
 
 struct Router::Graph {
-  Adjacency adjacency{};
+  explicit Graph(Vertex vertices) : adjacency(vertices) {}
+  Adjacency adjacency;
   std::vector<Hop> hops{};
 };
 
 Router::Router(const std::vector<Hop>& hops, Vertex vertices, std::vector<Port> ports)
     : ports_(std::move(ports)), rows_(std::make_unique<Row[]>(ports_.size())) {
-  auto graph = std::make_unique<Graph>();
-  graph->adjacency = Adjacency(vertices);
+  auto graph = std::make_unique<Graph>(vertices);
   graph->hops = hops;
   for (std::size_t i = 0; i < hops.size(); ++i) {
     boost::add_edge(hops[i].from, hops[i].to, HopIndex{static_cast<std::uint32_t>(i)}, graph->adjacency);
