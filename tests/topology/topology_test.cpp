@@ -1,0 +1,229 @@
+// Which links does traffic cross? Routes are written out by hand for a small machine, then held to their laws on
+// larger ones.
+#include "hw_models/topology/topology.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "sim/base/check.h"
+
+namespace ulysim::topology {
+namespace {
+
+using testing::ElementsAre;
+
+template <class T>
+spec::Sourced<T> given(T value) {
+  return {.value = value, .source = "test"};
+}
+
+/// Four GPUs a node, two to an uplink, one NIC each: NVLink 300 GB/s, NIC 25 GB/s, PCIe 20 GB/s.
+spec::Cluster small(std::int64_t nodes, const std::string& topology = "rail-optimized") {
+  spec::Cluster cluster{.node = {.name = "small",
+                                 .gpus = 4,
+                                 .nvlink_bandwidth = given(Bandwidth(300e9)),
+                                 .nics = given(std::int64_t{4}),
+                                 .nic_bandwidth = given(Bandwidth(25e9)),
+                                 .pcie_bandwidth = given(Bandwidth(20e9)),
+                                 .gpus_per_pcie_uplink = given(std::int64_t{2}),
+                                 .pcie_uplink_bandwidth = given(Bandwidth(30e9)),
+                                 .host_memory_bandwidth = given(Bandwidth(200e9))},
+                        .nodes = nodes,
+                        .gpus = 4 * nodes};
+  cluster.network.topology = topology;
+  return cluster;
+}
+
+std::vector<std::string> names(const Topology& topology, std::span<const LinkId> links) {
+  std::vector<std::string> out;
+  for (const LinkId link : links) {
+    out.push_back(topology.links()[link.index()].name);
+  }
+  return out;
+}
+
+std::vector<std::string> route(const Topology& topology, int from, int to) {
+  return names(topology, topology.route(RankId(from), RankId(to)));
+}
+
+double capacity(const Topology& topology, const std::string& name) {
+  for (const Link& link : topology.links()) {
+    if (link.name == name) {
+      return link.capacity.value();
+    }
+  }
+  ADD_FAILURE() << "no link " << name;
+  return 0;
+}
+
+TEST(Routes, InsideANodeGoUpToTheSwitchAndDown) {
+  const Topology topology = build(small(2));
+  EXPECT_THAT(route(topology, 1, 3), ElementsAre("node0.gpu1.nvlink.up", "node0.gpu3.nvlink.down"));
+  EXPECT_THAT(route(topology, 6, 4), ElementsAre("node1.gpu2.nvlink.up", "node1.gpu0.nvlink.down"));
+}
+
+TEST(Routes, ToItselfCrossNothing) {
+  EXPECT_TRUE(build(small(2)).route(RankId(5), RankId(5)).empty());
+}
+
+TEST(Routes, OnOneRailNeverMeetTheSpine) {
+  EXPECT_THAT(route(build(small(3)), 1, 9),
+              ElementsAre("node0.gpu1.pcie.up", "node0.nic1.up", "node2.nic1.down", "node2.gpu1.pcie.down"));
+}
+
+TEST(Routes, BetweenRailsUseTheSendersOwnNicAndTheSpine) {
+  EXPECT_THAT(route(build(small(2)), 0, 7), ElementsAre("node0.gpu0.pcie.up", "node0.nic0.up", "rail0.up", "rail3.down",
+                                                        "node1.nic3.down", "node1.gpu3.pcie.down"));
+}
+
+TEST(Routes, OfAFatTreeMeetTheSpineOnlyBetweenLeaves) {
+  // 32 ports down / 4 NICs = 8 nodes to a leaf: node 1 shares node 0's leaf, node 8 does not.
+  const Topology topology = build(small(9, "fat-tree"));
+  EXPECT_THAT(route(topology, 0, 7),
+              ElementsAre("node0.gpu0.pcie.up", "node0.nic0.up", "node1.nic3.down", "node1.gpu3.pcie.down"));
+  EXPECT_THAT(route(topology, 0, 35), ElementsAre("node0.gpu0.pcie.up", "node0.nic0.up", "leaf0.up", "leaf1.down",
+                                                  "node8.nic3.down", "node8.gpu3.pcie.down"));
+}
+
+TEST(HostPaths, CrossPcieTheSharedUplinkAndMemory) {
+  const Topology topology = build(small(2));
+  EXPECT_THAT(names(topology, topology.to_host(RankId(7))),
+              ElementsAre("node1.gpu3.pcie.up", "node1.pcie1.up", "node1.memory"));
+  EXPECT_THAT(names(topology, topology.from_host(RankId(7))),
+              ElementsAre("node1.memory", "node1.pcie1.down", "node1.gpu3.pcie.down"));
+  EXPECT_THAT(names(topology, topology.host_memory(RankId(7))), ElementsAre("node1.memory"));
+}
+
+TEST(Capacities, AreThoseOfTheNode) {
+  spec::Cluster cluster = small(6);
+  cluster.network.oversubscription = 2.0;
+  const Topology topology = build(cluster);
+  EXPECT_EQ(capacity(topology, "node5.gpu0.nvlink.up"), 300e9);
+  EXPECT_EQ(capacity(topology, "node5.nic2.down"), 25e9);
+  EXPECT_EQ(capacity(topology, "node0.gpu1.pcie.up"), 20e9);
+  EXPECT_EQ(capacity(topology, "node0.pcie1.down"), 30e9);
+  EXPECT_EQ(capacity(topology, "node3.memory"), 200e9);
+  EXPECT_EQ(capacity(topology, "rail3.up"), 75e9) << "6 nodes x 25 GB/s over 2";
+}
+
+TEST(Capacities, OfAFatTreeLeafFollowTheNicsOnIt) {
+  const Topology topology = build(small(9, "fat-tree"));
+  EXPECT_EQ(capacity(topology, "leaf0.up"), 800e9) << "8 nodes x 4 NICs x 25 GB/s";
+  EXPECT_EQ(capacity(topology, "leaf1.down"), 100e9) << "one node";
+}
+
+TEST(Capacities, TheScenarioOverridesTheNic) {
+  spec::Cluster cluster = small(2);
+  cluster.network.nic_bandwidth = Bandwidth(50e9);
+  EXPECT_EQ(capacity(build(cluster), "node1.nic0.up"), 50e9);
+}
+
+TEST(Nics, FewerThanGpusAreShared) {
+  spec::Cluster cluster = small(2);
+  cluster.node.nics = given(std::int64_t{2});
+  const Topology topology = build(cluster);
+  // GPUs 0 and 1 share NIC 0, GPUs 2 and 3 NIC 1: GPU 1 to GPU 0 of the other node stays on rail 0.
+  EXPECT_THAT(route(topology, 1, 4),
+              ElementsAre("node0.gpu1.pcie.up", "node0.nic0.up", "node1.nic0.down", "node1.gpu0.pcie.down"));
+  EXPECT_EQ(capacity(topology, "node0.nic0.up"), 25e9);
+}
+
+TEST(Nics, MoreThanGpusAddUp) {
+  spec::Cluster cluster = small(2);
+  cluster.node.nics = given(std::int64_t{16});
+  EXPECT_EQ(capacity(build(cluster), "node0.nic3.up"), 100e9) << "four NICs of 25 GB/s to a GPU";
+}
+
+TEST(Nics, OfAPartlyUsedNodeKeepTheirGpu) {
+  spec::Cluster cluster = small(2);
+  cluster.gpus = 4;  // two of each node's four
+  const Topology topology = build(cluster);
+  EXPECT_EQ(topology.ranks(), 4U);
+  EXPECT_THAT(route(topology, 1, 3),
+              ElementsAre("node0.gpu1.pcie.up", "node0.nic1.up", "node1.nic1.down", "node1.gpu1.pcie.down"));
+}
+
+TEST(Ranks, AreNumberedNodeByNode) {
+  const Topology topology = build(small(3));
+  EXPECT_EQ(topology.ranks(), 12U);
+  EXPECT_EQ(topology.node_of(RankId(6)), 1U);
+  EXPECT_EQ(topology.local_index(RankId(6)), 2U);
+}
+
+/// The same link seen from the other side: "up" and "down" change places.
+std::string mirrored(const std::string& name) {
+  if (name.ends_with(".up")) {
+    return name.substr(0, name.size() - 2) + "down";
+  }
+  return name.substr(0, name.size() - 4) + "up";
+}
+
+TEST(Laws, TheWayBackIsTheWayThereMirrored) {
+  for (const TopologyInfo& info : topologies()) {
+    const Topology topology = build(small(10, info.name));
+    for (std::size_t from = 0; from < topology.ranks(); ++from) {
+      for (std::size_t to = 0; to < topology.ranks(); ++to) {
+        std::vector<std::string> there = names(topology, topology.route(RankId(from), RankId(to)));
+        const std::vector<std::string> back = names(topology, topology.route(RankId(to), RankId(from)));
+        std::reverse(there.begin(), there.end());
+        std::transform(there.begin(), there.end(), there.begin(), mirrored);
+        ASSERT_EQ(there, back) << info.name << " " << from << " " << to;
+      }
+    }
+  }
+}
+
+TEST(Laws, RoutesDoNotDependOnWhatWasAskedBefore) {
+  const Topology in_order = build(small(8));
+  const Topology at_random = build(small(8));
+  std::mt19937 random(20240517);
+  std::uniform_int_distribution<std::size_t> rank(0, at_random.ranks() - 1);
+  for (int i = 0; i < 500; ++i) {
+    const RankId from(rank(random));
+    const RankId to(rank(random));
+    std::ignore = in_order.route(RankId(i % 32), to);
+    ASSERT_TRUE(std::ranges::equal(at_random.route(from, to), in_order.route(from, to)));
+  }
+}
+
+TEST(Laws, NoLinkIsCrossedTwiceAndNamesAreUnique) {
+  const Topology topology = build(small(5));
+  std::set<std::string> seen;
+  for (const Link& link : topology.links()) {
+    EXPECT_TRUE(seen.insert(link.name).second) << link.name;
+    EXPECT_GT(link.capacity.value(), 0.0) << link.name;
+  }
+  for (std::size_t to = 1; to < topology.ranks(); ++to) {
+    const auto links = names(topology, topology.route(RankId(0), RankId(to)));
+    EXPECT_EQ(std::set<std::string>(links.begin(), links.end()).size(), links.size());
+  }
+}
+
+TEST(Laws, ACopyKeepsTheSpansAlive) {
+  std::span<const LinkId> links;
+  Topology copy;
+  {
+    const Topology topology = build(small(2));
+    links = topology.route(RankId(0), RankId(7));
+    copy = topology;
+  }
+  EXPECT_EQ(names(copy, links).front(), "node0.gpu0.pcie.up");
+}
+
+TEST(Scale, FourThousandGpusAreBuiltAndRoutedFromOneOfThem) {
+  const Topology topology = build(small(1024));
+  EXPECT_EQ(topology.route(RankId(17), RankId(4095)).size(), 6U);
+}
+
+TEST(Requires, AKnownTopologyAndWholeGpusPerNode) {
+  EXPECT_THROW(std::ignore = build(small(2, "moebius-strip")), InternalError);
+  spec::Cluster cluster = small(2);
+  cluster.gpus = 7;
+  EXPECT_THROW(std::ignore = build(cluster), InternalError);
+}
+
+}  // namespace
+}  // namespace ulysim::topology
