@@ -26,6 +26,7 @@ namespace {
 /// Positions of a group, node by node (in order of first appearance), within a node by the GPU's local index, so that
 /// column c of every node is on the same rail where the group allows it.
 std::vector<std::vector<std::uint32_t>> by_node(const Group& group) {
+  ULYSIM_CHECK(group.topology != nullptr, "a group of {} ranks without a topology", group.ranks.size());
   const topology::Topology& topology = *group.topology;
   std::vector<std::pair<std::size_t, std::size_t>> key(group.ranks.size());  // (order of the node, local index)
   std::vector<std::pair<std::size_t, std::size_t>> first_seen;               // (node, position), sorted by node
