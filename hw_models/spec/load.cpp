@@ -35,7 +35,7 @@ Transport read_transport(config::Mapping& parent, std::string_view key) {
   Transport out;
   const config::Node* node = parent.find(key);
   if (node == nullptr) {
-    parent.error(key, fmt::format("missing key '{}'", parent.path_of(key)));
+    report_missing(parent, key);
     return out;
   }
   config::Mapping map(*node, parent.path_of(key), parent.diagnostics());
@@ -56,23 +56,21 @@ std::string broken_nics(const Node& node) {
   if (divides_either_way(node.nics.value, node.gpus)) {
     return {};
   }
-  return fmt::format("'nics': {} NICs and {} GPUs: one must divide the other", node.nics.value, node.gpus);
+  return fmt::format("{} NICs and {} GPUs: one must divide the other", node.nics.value, node.gpus);
 }
 
 std::string broken_uplinks(const Node& node) {
   if (node.gpus_per_pcie_uplink.value > 0 && node.gpus % node.gpus_per_pcie_uplink.value == 0) {
     return {};
   }
-  return fmt::format("'gpus_per_pcie_uplink': {} does not divide the {} GPUs", node.gpus_per_pcie_uplink.value,
-                     node.gpus);
+  return fmt::format("{} does not divide the {} GPUs", node.gpus_per_pcie_uplink.value, node.gpus);
 }
 
 std::string broken_memory(const Node& node) {
   if (node.host_memory_reserved.value < node.host_memory.value) {
     return {};
   }
-  return fmt::format("'host_memory_reserved': {} leaves nothing of {}", exact(node.host_memory_reserved.value),
-                     exact(node.host_memory.value));
+  return fmt::format("{} leaves nothing of {}", exact(node.host_memory_reserved.value), exact(node.host_memory.value));
 }
 
 }  // namespace

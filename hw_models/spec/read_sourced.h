@@ -38,6 +38,10 @@ template <class Kind, class Rep>
   return exact(value);
 }
 
+inline void report_missing(config::Mapping& map, std::string_view key, std::string_view hint = {}) {
+  map.diagnostics().error(map.where(), fmt::format("missing key '{}'{}", map.path_of(key), hint));
+}
+
 /// Reads `source`, `kind` and `spread` of a sourced number and ends the mapping.
 template <class T>
 void read_provenance(config::Mapping& map, Sourced<T>& out) {
@@ -49,12 +53,12 @@ void read_provenance(config::Mapping& map, Sourced<T>& out) {
     map.error("source", "a number needs a source: say where it comes from");
   }
   if (map.find("kind") == nullptr) {
-    map.error("kind", fmt::format("missing key '{}': datasheet, published, measured or assumed", map.path_of("kind")));
+    report_missing(map, "kind", ": datasheet, published, measured or assumed");
   }
   out.kind = static_cast<SourceKind>(map.choice("kind", kinds, 3));
   out.spread = map.maybe<double>("spread");
   if (out.spread && (*out.spread < 0.0 || *out.spread > 10.0)) {
-    map.error("spread", fmt::format("'{}': {} is outside 0 … 10", map.path_of("spread"), *out.spread));
+    map.error("spread", fmt::format("{} is outside 0 … 10", *out.spread));
   }
   map.finish();
 }
@@ -63,7 +67,7 @@ void read_provenance(config::Mapping& map, Sourced<T>& out) {
 [[nodiscard]] inline std::optional<config::Mapping> sourced_mapping(config::Mapping& parent, std::string_view key) {
   const config::Node* node = parent.find(key);
   if (node == nullptr) {
-    parent.error(key, fmt::format("missing key '{}'", parent.path_of(key)));
+    report_missing(parent, key);
     return std::nullopt;
   }
   if (node->kind != config::Node::Kind::mapping) {
@@ -82,7 +86,7 @@ void read_sourced(config::Mapping& parent, std::string_view key, Sourced<T>& out
     return;
   }
   if (const config::Node* value = map->find("value"); value == nullptr) {
-    map->error("value", fmt::format("missing key '{}'", map->path_of("value")));
+    report_missing(*map, "value");
   } else if (const auto read = config::read<T>(*value, map->path_of("value"), map->diagnostics())) {
     out.value = *read;
     if (out.value < bounds.low || out.value > bounds.high) {
@@ -100,7 +104,7 @@ void read_sourced(config::Mapping& parent, std::string_view key, Sourced<Enum>& 
     return;
   }
   if (map->find("value") == nullptr) {
-    map->error("value", fmt::format("missing key '{}'", map->path_of("value")));
+    report_missing(*map, "value");
   } else {
     out.value = static_cast<Enum>(map->choice("value", words.allowed, 0));
   }
