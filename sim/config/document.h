@@ -9,7 +9,16 @@
 
 namespace ulysim::config {
 
-struct Entry;
+/// One line of a mapping. A template only because Node holds entries and an entry holds a Node: clang looks into
+/// the vector's element while Node is being defined, and finds it complete this way.
+template <class Value>
+struct EntryOf {
+  std::string key{};
+  Location where{};
+  Value value{};
+};
+struct Node;
+using Entry = EntryOf<Node>;
 
 /// A read document: a tree of text with marks. Scalars stay text; `Mapping` reads them with our own grammar.
 struct Node {
@@ -23,12 +32,6 @@ struct Node {
 
   /// The value of `key`, or nullptr; also when this is no mapping.
   [[nodiscard]] const Node* find(std::string_view key) const;
-};
-
-struct Entry {
-  std::string key{};
-  Location where{};
-  Node value{};
 };
 
 /// Refused, each with file:line:column: syntax errors, duplicate keys, tags, `<<`, a second document, invalid

@@ -73,9 +73,11 @@ class Mutator {
       case 3:
         text.insert(at, 1 + below(128), kTelling.at(below(kTelling.size())));
         break;
-      case 4:
-        text = text.substr(0, at) + any().substr(below(at));
+      case 4: {
+        const std::string& other = any();
+        text = text.substr(0, at) + other.substr(below(other.size() + 1));
         break;
+      }
       default:
         if (at < text.size()) {
           text[at] = static_cast<char>(random_() & 0xFFU);
