@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ulysim::reports {
+
+/// Columns that UTF-8 text takes (code points; the product prints no wide characters of its own).
+[[nodiscard]] std::size_t display_width(std::string_view text);
+
+/// Control characters, and with them terminal escapes that hide in a name, as '?'.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// The typographic signs that the product uses, as ASCII ("×" as "x"); what else is not ASCII as '?'.
+[[nodiscard]] std::string to_ascii(std::string_view text);
+
+/// Cut to `width` columns with "…" at its end.
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t width);
+
+/// Lines of at most `width` columns, broken at spaces; later lines start with `indent` spaces. A word that is longer
+/// than a line stands alone on it. Every line ends in a newline.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
+
+enum class Align { left, right };
+
+struct Column {
+  std::string title{};
+  Align align{Align::left};
+};
+
+/// A cell and what is put around it once it is padded (colour codes take no columns).
+struct Cell {
+  std::string text{};
+  std::string before{};
+  std::string after{};
+};
+
+/// Columns as wide as their widest cell, two spaces apart, a rule under the titles. When that is wider than `width`,
+/// the first column is cut.
+[[nodiscard]] std::string grid(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,
+                               std::size_t width);
+
+}  // namespace ulysim::reports
