@@ -1,0 +1,142 @@
+#include "sim/engine/engine.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/engine/simulation.h"
+
+namespace ulysim::engine {
+namespace {
+
+const char* name(topology::LinkKind kind) {
+  switch (kind) {
+    case topology::LinkKind::nvlink:
+      return "nvlink";
+    case topology::LinkKind::nic:
+      return "nic";
+    case topology::LinkKind::fabric:
+      return "fabric";
+    case topology::LinkKind::pcie:
+      return "pcie";
+    case topology::LinkKind::host_memory:
+      return "host_memory";
+  }
+  throw InternalError("a link of no kind");
+}
+
+}  // namespace
+
+Simulation::Simulation(const Program& program, const Folding& folding, const Machine& machine)
+    : program_(program), folding_(folding), machine_(machine), network_(folding.capacities) {
+  const std::size_t ops = program.size();
+  const std::size_t ranks = folding.ranks.size();
+  left_ = ops * ranks;
+  lanes_.resize(ranks * workload::kStreams);
+  ranks_.resize(ranks);
+  issued_.resize(left_);
+  missing_.reserve(left_);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    for (std::size_t op = 0; op < ops; ++op) {
+      missing_.push_back(static_cast<std::uint32_t>(program.schedule->dependencies_of(op).size()));
+    }
+    timeline_.ranks.push_back(
+        {.representative = folding.ranks[rank].representative, .members = folding.ranks[rank].members});
+    timeline_.ranks.back().spans.resize(ops);
+  }
+  std::size_t arrivals = 0;
+  arrivals_begin_.reserve(ops);
+  for (std::size_t op = 0; op < ops; ++op) {
+    arrivals_begin_.push_back(arrivals);
+    if (const std::optional<std::uint32_t> pattern = program.kind(op).pattern) {
+      arrivals += folding.patterns[*pattern].transactions.size();
+    }
+  }
+  arrived_.resize(arrivals, 0);
+}
+
+results::Timeline Simulation::run() {
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    issue(rank);
+  }
+  finish_all();
+  settle_rates();
+  while (left_ > 0) {
+    std::optional<Instant> next = network_.next_completion();
+    if (!events_.empty() && (!next || events_.next() < *next)) {
+      next = events_.next();
+    }
+    if (!next) {
+      report_blocked();
+    }
+    now_ = *next;
+    completed_.clear();
+    network_.advance(now_, completed_);
+    for (const network::FlowNetwork::Handle flow : completed_) {
+      flow_done(flow);
+    }
+    while (!events_.empty() && events_.next() == now_) {
+      handle(events_.pop());
+    }
+    finish_all();
+    settle_rates();
+  }
+  timeline_.end = now_;
+  report_links(timeline_);
+  return std::move(timeline_);
+}
+
+void Simulation::handle(const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::kernel_ends:
+      if (lanes_[event.subject].version == event.version) {
+        ended_.push_back(event.subject);
+      }
+      return;
+    case Event::Kind::issued:
+      try_start(event.subject);
+      return;
+    case Event::Kind::latency_spent:
+      begin_step(event.subject);
+      return;
+    case Event::Kind::tail_spent:
+      end_activity(event.subject);
+      return;
+  }
+}
+
+void Simulation::settle_rates() {
+  for (const std::uint32_t rank : unrated_) {
+    ranks_[rank].unrated = false;
+    for (std::uint32_t stream = 0; stream < workload::kStreams; ++stream) {
+      rate_kernel(static_cast<std::uint32_t>(rank * workload::kStreams + stream));
+    }
+  }
+  unrated_.clear();
+}
+
+void Simulation::report_links(results::Timeline& timeline) {
+  const auto carried = network_.carried();
+  for (std::size_t link = 0; link < folding_.links.size(); ++link) {
+    const topology::Link& representative = machine_.topology->links()[folding_.links[link].representative.index()];
+    timeline.links.push_back({.name = representative.name,
+                              .kind = name(representative.kind),
+                              .capacity = representative.capacity.value(),
+                              .carried = carried[link],
+                              .links = folding_.links[link].links});
+  }
+}
+
+results::Timeline simulate(const workload::OpGraph& graph, const workload::Schedule& schedule, const Machine& machine,
+                           const Options& options) {
+  ULYSIM_CHECK(graph.roles.size() == 1, "a graph of {} roles; the engine plays one", graph.roles.size());
+  const std::int64_t sms = machine.cluster->gpu.sms.value;
+  ULYSIM_CHECK(machine.host.communication_sms >= 0 && machine.host.communication_sms < sms,
+               "collectives take {} of {} SMs", machine.host.communication_sms, sms);
+  const Folding folding = fold(graph, *machine.topology, options.fold);
+  const Program program = prepare(graph, schedule, folding, machine);
+  return Simulation(program, folding, machine).run();
+}
+
+}  // namespace ulysim::engine

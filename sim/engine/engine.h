@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include "hw_models/cost/cost_model.h"
+#include "hw_models/spec/cluster.h"
+#include "hw_models/topology/topology.h"
+#include "sim/base/quantity.h"
+#include "sim/engine/fold.h"
+#include "sim/results/timeline.h"
+#include "sim/workload/op_graph.h"
+#include "sim/workload/unroll.h"
+
+namespace ulysim::engine {
+
+/// What a training stack costs beside its kernels' own time.
+struct HostCosts {
+  Duration issue_time{};             ///< of the host, per kernel launch, collective or copy
+  std::int64_t communication_sms{};  ///< taken from compute while a collective runs; below the GPU's SMs
+};
+
+/// What a program runs on. All pointers are required and outlive the call. The topology is that of the cluster.
+struct Machine {
+  const spec::Cluster* cluster{};
+  const topology::Topology* topology{};
+  const cost::CostModel* cost{};
+  HostCosts host{};
+};
+
+struct Options {
+  FoldMode fold{FoldMode::folded};
+};
+
+/// Plays one training step, event by event. `schedule` = unroll(graph, 0); the graph has one role and its mesh as many
+/// ranks as the topology. One RankTimeline per class of ranks, that of rank 0 first.
+/// InternalError when ops are left that can never start (it names them), RangeError when a time leaves its range.
+[[nodiscard]] results::Timeline simulate(const workload::OpGraph& graph, const workload::Schedule& schedule,
+                                         const Machine& machine, const Options& options);
+
+}  // namespace ulysim::engine
