@@ -57,6 +57,8 @@ TEST(ParseBytes, ReadsDecimalsExponentsAndSeparators) {
                                                   {"1e3kB", 1'000'000},
                                                   {"25E-1kB", 2'500},
                                                   {"0.3KiB", 307},  // 307.2 to the nearest byte
+                                                  {"0.7KiB", 717},  // 716.8
+                                                  {"0.5B", 1},
                                                   {"9223372036854775807B", std::numeric_limits<std::int64_t>::max()}});
 }
 
