@@ -105,6 +105,13 @@ Scenario read(const config::Node& root, const Source& source, const fs::path& da
               .framework = [&](const Training& t, Diagnostics& d) { return frameworks.get(t, d); }},
              scenario);
   section.finish();
+  if (cluster) {
+    try {
+      scenario.kernels = cost::find_kernel_profile(catalog.folder(), cluster->gpu);
+    } catch (const InputError& error) {
+      add_all(error, diagnostics);
+    }
+  }
   diagnostics.throw_if_any();
   scenario.model = *model;
   scenario.cluster = *cluster;

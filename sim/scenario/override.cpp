@@ -13,17 +13,21 @@ namespace {
 
 using config::Node;
 
-constexpr const char* kFile = "--set";
 constexpr std::size_t kMostSteps = 16;
 
-void relocate(Node& node, int line, int shift) {
-  node.where = {.file = kFile, .line = line, .column = node.where.column + shift};
+/// From a place within the value to one within the whole text.
+Location moved(const Location& value, const Location& text, std::size_t before) {
+  return {.file = text.file, .line = text.line, .column = value.column + static_cast<int>(before)};
+}
+
+void relocate(Node& node, const Location& text, std::size_t before) {
+  node.where = moved(node.where, text, before);
   for (Node& item : node.items) {
-    relocate(item, line, shift);
+    relocate(item, text, before);
   }
   for (config::Entry& entry : node.entries) {
-    entry.where = {.file = kFile, .line = line, .column = entry.where.column + shift};
-    relocate(entry.value, line, shift);
+    entry.where = moved(entry.where, text, before);
+    relocate(entry.value, text, before);
   }
 }
 
@@ -72,8 +76,9 @@ Node* child(Node& node, const std::string& step, const Location& at, std::string
   return &node.entries.back().value;
 }
 
-void apply(Node& document, std::string_view text, int line, Diagnostics& diagnostics) {
-  const Location at{.file = kFile, .line = line, .column = 1};
+void apply(Node& document, const Override& change, Diagnostics& diagnostics) {
+  const std::string_view text = change.text;
+  const Location at{.file = change.origin, .line = change.number, .column = 1};
   const std::size_t equals = text.find('=');
   const std::string_view path = text.substr(0, equals);
   const std::vector<std::string> steps = split(path);
@@ -84,10 +89,10 @@ void apply(Node& document, std::string_view text, int line, Diagnostics& diagnos
   }
   Node value;
   try {
-    value = config::parse_yaml(text.substr(equals + 1), kFile);
+    value = config::parse_yaml(text.substr(equals + 1), change.origin);
   } catch (const InputError& error) {
     for (const Diagnostic& found : error.diagnostics()) {
-      diagnostics.error({kFile, line, found.where.column + static_cast<int>(equals) + 1}, found.message);
+      diagnostics.error(moved(found.where, at, equals + 1), found.message);
     }
     return;
   }
@@ -95,7 +100,7 @@ void apply(Node& document, std::string_view text, int line, Diagnostics& diagnos
     diagnostics.error(at, fmt::format("'{}' has no value", path));
     return;
   }
-  relocate(value, line, static_cast<int>(equals) + 1);
+  relocate(value, at, equals + 1);
   Node* target = &document;
   std::string why;
   for (const std::string& step : steps) {
@@ -110,10 +115,9 @@ void apply(Node& document, std::string_view text, int line, Diagnostics& diagnos
 
 }  // namespace
 
-void apply_overrides(Node& document, const std::vector<std::string>& overrides, Diagnostics& diagnostics) {
-  int line = 0;
-  for (const std::string& text : overrides) {
-    apply(document, text, ++line, diagnostics);
+void apply_overrides(Node& document, const std::vector<Override>& overrides, Diagnostics& diagnostics) {
+  for (const Override& change : overrides) {
+    apply(document, change, diagnostics);
   }
 }
 

@@ -5,12 +5,13 @@
 
 #include "sim/base/diagnostics.h"
 #include "sim/config/document.h"
+#include "sim/scenario/scenario.h"
 
 namespace ulysim::scenario {
 
 /// Lays "plans.0.ulysses=4" over a document. Missing mappings are made; a number indexes a sequence, and one past
-/// its end appends. The value is read as YAML ("[a, b]" is a list). Places of what was set: file "--set", line = the
-/// how-manieth override, column within its text. Mistakes go to `diagnostics`.
-void apply_overrides(config::Node& document, const std::vector<std::string>& overrides, Diagnostics& diagnostics);
+/// its end appends. The value is read as YAML ("[a, b]" is a list). Places of what was set: its origin as file, its
+/// number as line, the column within its text. Mistakes go to `diagnostics`.
+void apply_overrides(config::Node& document, const std::vector<Override>& overrides, Diagnostics& diagnostics);
 
 }  // namespace ulysim::scenario

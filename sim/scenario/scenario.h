@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw_models/cost/kernel_profile.h"
 #include "hw_models/spec/cluster.h"
 #include "hw_models/spec/framework.h"
 #include "sim/strategies/plan.h"
@@ -28,16 +29,22 @@ struct Scenario {
   std::string model_name{};  ///< as written: a catalogue name or a path
   workload::Transformer model{};
   spec::Cluster cluster{};
+  cost::KernelProfile kernels{};               ///< of the cluster's GPU
   std::vector<PlanEntry> plans{};              ///< at least one; names are unique
   std::optional<std::int64_t> total_tokens{};  ///< as `training` says; a plan may have its own
   std::optional<double> price_per_gpu_hour{};
 };
 
-/// What the command line changes.
+/// One change that the command line makes: "training.sequence_length=2Mi", "plans.0.ulysses=4", laid over the document
+/// before it is read. The value is read as YAML. Messages about it are located in `origin`:`number`.
+struct Override {
+  std::string text{};
+  std::string origin{"--set"};
+  int number{1};  ///< the how-manieth of its origin
+};
+
 struct LoadOptions {
-  /// "training.sequence_length=2Mi", "plans.0.ulysses=4": laid over the document before it is read. The value is
-  /// read as a YAML flow value. Messages about them are located in "--set:N".
-  std::vector<std::string> overrides{};
+  std::vector<Override> overrides{};
 };
 
 /// `data` is the folder that holds `catalog` and `scenarios`.
