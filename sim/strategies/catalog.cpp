@@ -1,0 +1,60 @@
+#include <array>
+
+#include "sim/base/check.h"
+#include "sim/strategies/strategy.h"
+#include "sim/workload/verify.h"
+
+namespace ulysim::strategies {
+
+// One factory per pass; each implementation is a .cpp without a header.
+const Strategy& data_strategy();
+const Strategy& tensor_strategy();
+const Strategy& ulysses_strategy();
+const Strategy& ring_strategy();
+const Strategy& tiling_strategy();
+const Strategy& recompute_strategy();
+const Strategy& checkpoint_offload_strategy();
+const Strategy& zero_strategy();
+const Strategy& optimizer_offload_strategy();
+
+std::span<const Strategy* const> strategies() {
+  // The order is part of the contract: ulysses before ring makes the ring carry head-sharded keys; recompute clones
+  // what tensor, ulysses and ring inserted; ZeRO sees every reader of a weight, the recomputing ones too.
+  static const std::array kPasses{
+      &data_strategy(),
+      &tensor_strategy(),
+      &ulysses_strategy(),
+      &ring_strategy(),
+      &tiling_strategy(),
+      &recompute_strategy(),
+      &checkpoint_offload_strategy(),
+      &zero_strategy(),
+      &optimizer_offload_strategy(),
+  };
+  return kPasses;
+}
+
+std::vector<Infeasible> check(const PlanContext& context) {
+  std::vector<Infeasible> reasons;
+  for (const Strategy* pass : strategies()) {
+    for (Infeasible& reason : pass->check(context)) {
+      reasons.push_back(std::move(reason));
+    }
+  }
+  return reasons;
+}
+
+workload::OpGraph parallelize(const PlanContext& context, workload::OpGraph graph) {
+  graph.mesh = context.plan->mesh;
+  for (const Strategy* pass : strategies()) {
+    pass->apply(context, graph);
+    const auto findings = workload::verify_shapes(graph);
+    ULYSIM_CHECK(findings.empty(), "after pass {}: {} ({} findings)", pass->name(), findings.front(), findings.size());
+  }
+  workload::place_lifetimes(graph);
+  const auto findings = workload::verify(graph);
+  ULYSIM_CHECK(findings.empty(), "the parallel graph: {} ({} findings)", findings.front(), findings.size());
+  return graph;
+}
+
+}  // namespace ulysim::strategies

@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+#include "sim/strategies/rewrite.h"
+#include "sim/strategies/strategy.h"
+
+namespace ulysim::strategies {
+
+using namespace workload;
+
+namespace {
+
+/// Optimizer states and gradient shards in host memory, Adam on the node's cores (ZeRO-Offload, arXiv 2101.06840).
+class OptimizerOffload final : public Strategy {
+ public:
+  std::string name() const override { return "optimizer-offload"; }
+  std::string summary() const override { return "optimizer states in host memory, Adam on the CPU"; }
+
+  std::vector<Infeasible> check(const PlanContext& context) const override {
+    if (context.plan->optimizer_offload == Offload::cpu && context.plan->zero == 0) {
+      return {{"optimizer offload needs ZeRO: stage 0 keeps whole states on every GPU", {{"zero", 0}}, "zero: 3"}};
+    }
+    return {};
+  }
+
+  void apply(const PlanContext& context, OpGraph& graph) const override {
+    if (context.plan->optimizer_offload == Offload::none) {
+      return;
+    }
+    for (BlockTemplate& block : graph.templates) {
+      if (block.kind == BlockKind::optimizer) {
+        move_optimizer(*context.framework, block);
+        continue;
+      }
+      for (Body& body : block.bodies) {
+        move_gradients(*context.framework, graph.mesh, block, body);
+      }
+    }
+  }
+
+ private:
+  static std::int64_t whole(double bytes) { return static_cast<std::int64_t>(bytes); }
+
+  /// Each accumulated shard goes out as it is reduced and comes back as the running sum; the last micro-batch sends
+  /// it once more in fp32 (DeepSpeed stage3.py, partition_grads, _offload_grad_partition_at_boundary).
+  static void move_gradients(const spec::Framework& framework, const Mesh& mesh, BlockTemplate& block, Body& body) {
+    std::vector<Op> out;
+    for (Op& op : body.ops) {
+      const bool accumulates = std::holds_alternative<ElementwiseWork>(op.work) && !op.writes.empty() &&
+                               block.tensor(op.writes[0]).persistent &&
+                               block.tensor(op.writes[0]).kind == MemoryKind::gradients;
+      if (!accumulates) {
+        out.push_back(std::move(op));
+        continue;
+      }
+      std::int64_t elements = 0;
+      for (const TensorId id : op.writes) {
+        elements += local_elements(block.tensor(id), mesh);
+        block.tensor(id).shared = true;  // the host's copy is counted with the optimizer states
+      }
+      const auto flat = [&](const std::string& name, double bytes, Space space) {
+        return block.add({.name = name + "_" + op.name,
+                          .shape = {{.dim = Dim::elements, .size = elements}},
+                          .element_bytes = whole(bytes),
+                          .space = space,
+                          .kind = MemoryKind::gradients,
+                          .persistent = space == Space::host,
+                          .shared = space == Space::host});
+      };
+      const auto copy = [&](const std::string& name, TensorId from, TensorId to, Stream stream) {
+        return Op{.name = name + "_" + op.name,
+                  .work = CopyWork{},
+                  .reads = {from},
+                  .writes = {to},
+                  .stream = stream,
+                  .purpose = Purpose::optimizer_offload};
+      };
+      const double out_bytes = framework.offload_gradient_d2h_bytes.value;
+      const TensorId sent = flat("sent", out_bytes, Space::gpu);
+      const TensorId held = flat("held", out_bytes, Space::host);
+      const TensorId back = flat("back", framework.offload_gradient_h2d_bytes.value, Space::gpu);
+      const TensorId last = flat("last", framework.offload_gradient_boundary_d2h_bytes.value, Space::gpu);
+      const TensorId kept = flat("kept", framework.offload_gradient_boundary_d2h_bytes.value, Space::host);
+      op.writes = {sent};
+      out.push_back(op);
+      out.push_back(copy("offload", sent, held, Stream::device_to_host));
+      out.push_back(copy("return", held, back, Stream::host_to_device));
+      Op widen{.name = "widen_" + op.name,
+               .work = ElementwiseWork{.traffic = {{last, 6.0}}, .launches = 1},
+               .reads = {back},
+               .writes = {last}};
+      out.push_back(std::move(widen));
+      out.push_back(copy("offload_last", last, kept, Stream::device_to_host));
+      out.back().when = When::last_micro_batch;
+    }
+    body.ops = std::move(out);
+  }
+
+  static void move_optimizer(const spec::Framework& framework, BlockTemplate& block) {
+    const auto states = std::find_if(block.tensors.begin(), block.tensors.end(),
+                                     [](const Tensor& tensor) { return tensor.kind == MemoryKind::optimizer_states; });
+    ULYSIM_CHECK(states != block.tensors.end(), "no optimizer states to move");
+    states->space = Space::host;
+    states->element_bytes = whole(framework.host_bytes_per_parameter.value);
+    const TensorId id(static_cast<std::size_t>(states - block.tensors.begin()));
+    Tensor updated = *states;
+    updated.name = "updated_on_host";
+    updated.element_bytes = whole(framework.offload_weight_h2d_bytes.value);
+    updated.kind = MemoryKind::weights;
+    updated.shared = true;
+    Tensor weights = updated;
+    weights.name = "updated_on_gpu";
+    weights.space = Space::gpu;
+    const TensorId from = block.add(std::move(updated));
+    const TensorId to = block.add(std::move(weights));
+    Body& update = block.body(Phase::update);
+    Op& adam = update.ops.front();
+    adam.work =
+        HostWork{.traffic = {{id, framework.host_adam_traffic.value}}, .node_rate = framework.host_adam_rate.value};
+    adam.stream = Stream::host_work;
+    adam.host_waits = true;
+    adam.writes.push_back(from);
+    Op copy{.name = "return_updated_weights",
+            .work = CopyWork{},
+            .reads = {from},
+            .writes = {to},
+            .stream = Stream::host_to_device,
+            .purpose = Purpose::optimizer_offload,
+            .host_waits = true};
+    if (update.ops.size() > 1) {
+      // What hands the weights on reads the copy on the GPU.
+      copy.after.emplace_back(0);
+    }
+    update.ops.insert(update.ops.begin() + 1, std::move(copy));
+    for (std::size_t i = 2; i < update.ops.size(); ++i) {
+      update.ops[i].after.emplace_back(1);
+    }
+  }
+};
+
+}  // namespace
+
+const Strategy& optimizer_offload_strategy() {
+  static const OptimizerOffload strategy;
+  return strategy;
+}
+
+}  // namespace ulysim::strategies

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/workload/op_graph.h"
+
+namespace ulysim::strategies {
+
+/// Small steps that several passes take.
+
+/// Splits dimension `dim` of every activation by `axis`, outermost, and makes the weight gradients partial over it:
+/// each rank sees its part of the batch or sequence only.
+void split_samples(workload::OpGraph& graph, workload::Dim dim, workload::MeshAxis axis);
+
+/// A copy of `tensor` under another name: non-persistent, no port.
+[[nodiscard]] workload::Tensor like(const workload::Tensor& tensor, std::string name);
+
+/// Takes `axis` off the split of `extent`.
+void remove_split(workload::Extent& extent, workload::MeshAxis axis);
+
+/// Replaces `from` by `to` in the reads (and traffic) of an op.
+void replace_read(workload::Op& op, TensorId from, TensorId to);
+/// The same in its writes (and traffic).
+void replace_write(workload::Op& op, TensorId from, TensorId to);
+
+[[nodiscard]] bool reads(const workload::Op& op, TensorId id);
+[[nodiscard]] bool writes(const workload::Op& op, TensorId id);
+
+[[nodiscard]] inline bool is_collective(const workload::Op& op) {
+  return std::holds_alternative<workload::CollectiveWork>(op.work);
+}
+/// A trainable weight: sharded by ZeRO, gathered before use.
+[[nodiscard]] inline bool is_parameter(const workload::Tensor& tensor) {
+  return tensor.parameter;
+}
+
+/// "2 with data 4" and the like: how a degree may be cut down to `legal` while the rest becomes data parallel.
+[[nodiscard]] std::string with_data(const char* axis, std::int64_t legal, std::int64_t data);
+
+}  // namespace ulysim::strategies

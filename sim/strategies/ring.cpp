@@ -1,0 +1,245 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/strategies/rewrite.h"
+#include "sim/strategies/strategy.h"
+
+namespace ulysim::strategies {
+
+using namespace workload;
+
+namespace {
+
+constexpr MeshAxis kRing = MeshAxis::ring;
+
+/// Unrolls the attention calls of one block into the steps of a ring (Ring Attention, arXiv 2310.01889), or gathers
+/// the keys and values first (Llama 3, arXiv 2407.21783 §3.3.2).
+class BlockPass {
+ public:
+  BlockPass(OpGraph& graph, BlockTemplate& block, const PlanContext& context)
+      : rings_(graph.mesh.size(kRing)), block_(block), context_(context) {}
+
+  void run() {
+    for (const Phase phase : {Phase::forward, Phase::backward}) {
+      Body& body = block_.body(phase);
+      out_.clear();
+      for (const Op& op : body.ops) {
+        const auto* work = std::get_if<AttentionWork>(&op.work);
+        if (work == nullptr) {
+          out_.push_back(op);
+          continue;
+        }
+        const bool forward = work->direction == kernel::Direction::forward;
+        if (context_.plan->ring_exchange == RingExchange::all_gather) {
+          forward ? gathered_forward(op) : gathered_backward(op);
+        } else {
+          forward ? ring_forward(op) : ring_backward(op);
+        }
+      }
+      body.ops = std::move(out_);
+    }
+  }
+
+ private:
+  Tensor& at(TensorId id) { return block_.tensor(id); }
+
+  TensorId make(TensorId model, const std::string& name, std::int64_t bytes) {
+    Tensor tensor = like(at(model), name);
+    tensor.element_bytes = bytes;
+    return block_.add(std::move(tensor));
+  }
+  TensorId buffer(TensorId model, const std::string& name, std::int64_t bytes) {
+    const TensorId id = make(model, name, bytes);
+    at(id).kind = MemoryKind::communication_buffers;
+    return id;
+  }
+
+  Op send(const std::string& name, std::vector<TensorId> from, std::vector<TensorId> to, const Op& served) const {
+    return {.name = name,
+            .work = CollectiveWork{.kind = CollectiveKind::send_recv, .axes = {kRing}},
+            .reads = std::move(from),
+            .writes = std::move(to),
+            .stream = Stream::ring_comm,
+            .purpose = Purpose::ring,
+            .region = served.region};
+  }
+  Op collective(const std::string& name, CollectiveKind kind, std::vector<TensorId> from, std::vector<TensorId> to,
+                const Op& served) const {
+    Op op = send(name, std::move(from), std::move(to), served);
+    op.work = CollectiveWork{.kind = kind, .axes = {kRing}};
+    return op;
+  }
+  Op elementwise(const std::string& name, std::vector<TensorId> reads, std::vector<TensorId> writes,
+                 std::vector<Traffic> traffic, const Op& served) const {
+    return {.name = name,
+            .work = ElementwiseWork{.traffic = std::move(traffic),
+                                    .launches = context_.framework->ring_merge_kernels.value},
+            .reads = std::move(reads),
+            .writes = std::move(writes),
+            .region = served.region};
+  }
+
+  /// Keys and values of every step: step 0 its own, step i those sent on by the neighbour in step i−1.
+  struct Keys {
+    TensorId k{}, v{};
+  };
+  /// The transfer to step i+1, to be queued before the kernel of step i so that they overlap.
+  Keys send_keys(const Keys& keys, std::int64_t step, const char* pass, const Op& served) {
+    const Keys next{buffer(keys.k, fmt::format("k_{}_{}", pass, step + 1), at(keys.k).element_bytes),
+                    buffer(keys.v, fmt::format("v_{}_{}", pass, step + 1), at(keys.v).element_bytes)};
+    out_.push_back(send(fmt::format("send_kv_{}_{}", pass, step), {keys.k, keys.v}, {next.k, next.v}, served));
+    return next;
+  }
+
+  void ring_forward(const Op& op) {
+    Keys keys{op.reads[1], op.reads[2]};
+    const TensorId sum = make(op.writes[0], "o_sum", 4);
+    const double merge = context_.framework->ring_merge_forward.value;
+    for (std::int64_t step = 0; step < rings_; ++step) {
+      const Keys next = step + 1 < rings_ ? send_keys(keys, step, "fwd", op) : Keys{};
+      Op part = op;
+      std::get<AttentionWork>(part.work).key_shift = step;
+      part.name = fmt::format("{}_{}", op.name, step);
+      part.reads = {op.reads[0], keys.k, keys.v};
+      part.writes = {make(op.writes[0], fmt::format("o_{}", step), at(op.writes[0]).element_bytes),
+                     make(op.writes[1], fmt::format("lse_{}", step), at(op.writes[1]).element_bytes)};
+      out_.push_back(part);
+      std::vector<TensorId> merged{part.writes[0], part.writes[1]};
+      if (step > 0) {
+        merged.insert(merged.end(), {sum, op.writes[1]});
+      }
+      out_.push_back(
+          elementwise(fmt::format("merge_{}", step), merged, {sum, op.writes[1]}, {{part.writes[0], merge}}, op));
+      keys = next;
+    }
+    out_.push_back(elementwise("finish_o", {sum}, {op.writes[0]}, {{sum, 6.0}}, op));
+  }
+
+  void ring_backward(const Op& op) {
+    const auto [q, o, lse, d_o] = std::tuple{op.reads[0], op.reads[3], op.reads[4], op.reads[5]};
+    Keys keys{op.reads[1], op.reads[2]};
+    const TensorId dq_sum = make(op.writes[0], "d_q_sum", 4);
+    Keys held{};  // dK, dV of the keys that this step attends to, in fp32, as far as they are summed
+    const double merge = context_.framework->ring_merge_backward.value;
+    for (std::int64_t step = 0; step < rings_; ++step) {
+      const Keys next = step + 1 < rings_ ? send_keys(keys, step, "bwd", op) : Keys{};
+      Op part = op;
+      std::get<AttentionWork>(part.work).key_shift = step;
+      part.name = fmt::format("{}_{}", op.name, step);
+      part.reads = {q, keys.k, keys.v, o, lse, d_o};
+      part.writes = {make(op.writes[0], fmt::format("d_q_{}", step), 2),
+                     make(op.writes[1], fmt::format("d_k_{}", step), 2),
+                     make(op.writes[2], fmt::format("d_v_{}", step), 2)};
+      for (std::size_t extra = 3; extra < op.writes.size(); ++extra) {
+        part.writes.push_back(
+            block_.add(like(at(op.writes[extra]), fmt::format("{}_{}", at(op.writes[extra]).name, step))));
+      }
+      out_.push_back(part);
+      const Keys sums{buffer(op.writes[1], fmt::format("d_k_sum_{}", step), 4),
+                      buffer(op.writes[2], fmt::format("d_v_sum_{}", step), 4)};
+      std::vector<TensorId> merged{part.writes[0], part.writes[1], part.writes[2]};
+      if (step > 0) {
+        merged.insert(merged.end(), {dq_sum, held.k, held.v});
+      }
+      out_.push_back(elementwise(fmt::format("merge_backward_{}", step), merged, {dq_sum, sums.k, sums.v},
+                                 {{part.writes[0], merge}, {part.writes[1], merge}, {part.writes[2], merge}}, op));
+      // R sends of dK and dV: the last one brings them home (ring-flash-attention, USP).
+      held = {buffer(op.writes[1], fmt::format("d_k_arrived_{}", step), 4),
+              buffer(op.writes[2], fmt::format("d_v_arrived_{}", step), 4)};
+      out_.push_back(send(fmt::format("send_d_kv_{}", step), {sums.k, sums.v}, {held.k, held.v}, op));
+      keys = next;
+    }
+    out_.push_back(elementwise("finish_d_q", {dq_sum}, {op.writes[0]}, {{dq_sum, 6.0}}, op));
+    out_.push_back(
+        elementwise("finish_d_kv", {held.k, held.v}, {op.writes[1], op.writes[2]}, {{held.k, 6.0}, {held.v, 6.0}}, op));
+  }
+
+  TensorId whole(TensorId id, const std::string& name) {
+    const TensorId full = buffer(id, name, at(id).element_bytes);
+    remove_split(*at(full).find(Dim::tokens), kRing);
+    return full;
+  }
+
+  Keys gather_keys(const Op& op, const char* pass) {
+    const Keys full{whole(op.reads[1], fmt::format("k_all_{}", pass)),
+                    whole(op.reads[2], fmt::format("v_all_{}", pass))};
+    out_.push_back(collective(fmt::format("gather_kv_{}", pass), CollectiveKind::all_gather, {op.reads[1], op.reads[2]},
+                              {full.k, full.v}, op));
+    return full;
+  }
+
+  void gathered_forward(const Op& op) {
+    const Keys full = gather_keys(op, "fwd");
+    Op call = op;
+    call.reads = {op.reads[0], full.k, full.v};
+    out_.push_back(call);
+  }
+
+  void gathered_backward(const Op& op) {
+    const Keys full = gather_keys(op, "bwd");
+    Op call = op;
+    call.reads[1] = full.k;
+    call.reads[2] = full.v;
+    call.writes[1] = whole(op.writes[1], "d_k_all");
+    call.writes[2] = whole(op.writes[2], "d_v_all");
+    at(call.writes[1]).partial.insert(kRing);
+    at(call.writes[2]).partial.insert(kRing);
+    out_.push_back(call);
+    out_.push_back(collective("scatter_d_kv", CollectiveKind::reduce_scatter, {call.writes[1], call.writes[2]},
+                              {op.writes[1], op.writes[2]}, op));
+  }
+
+  std::int64_t rings_;
+  BlockTemplate& block_;
+  const PlanContext& context_;
+  std::vector<Op> out_;
+};
+
+class Ring final : public Strategy {
+ public:
+  std::string name() const override { return "ring"; }
+  std::string summary() const override { return "Ring Attention: keys and values travel round, or are gathered"; }
+
+  std::vector<Infeasible> check(const PlanContext& context) const override {
+    const Mesh& mesh = context.plan->mesh;
+    const std::int64_t sequence = context.plan->sequence_length;
+    const std::int64_t chunks = context.plan->ring_layout == Layout::zigzag && mesh.size(kRing) > 1 ? 2 : 1;
+    const std::int64_t parts = mesh.size(AxisSet{MeshAxis::tensor, MeshAxis::ulysses, kRing}) * chunks;
+    if (sequence % parts == 0) {
+      return {};
+    }
+    // Tokens are split over all three axes; the finest split is told here for all of them.
+    const std::int64_t below = sequence / parts * parts;
+    return {{fmt::format("{} tokens do not divide into {} equal parts (tensor {} · ulysses {} · ring {}{})", sequence,
+                         parts, mesh.size(MeshAxis::tensor), mesh.size(MeshAxis::ulysses), mesh.size(kRing),
+                         chunks == 2 ? " · 2 for zigzag" : ""),
+             {{"sequence_length", static_cast<double>(sequence)}, {"parts", static_cast<double>(parts)}},
+             below > 0 ? fmt::format("pad to {} tokens, or cut to {}", below + parts, below)
+                       : fmt::format("pad to {} tokens", parts)}};
+  }
+
+  void apply(const PlanContext& context, OpGraph& graph) const override {
+    if (graph.mesh.size(kRing) == 1) {
+      return;
+    }
+    split_samples(graph, Dim::tokens, kRing);
+    for (BlockTemplate& block : graph.templates) {
+      for (Tensor& tensor : block.tensors) {
+        if (Extent* tokens = tensor.find(Dim::tokens)) {
+          tokens->layout = context.plan->ring_layout;
+        }
+      }
+      BlockPass(graph, block, context).run();
+    }
+  }
+};
+
+}  // namespace
+
+const Strategy& ring_strategy() {
+  static const Ring strategy;
+  return strategy;
+}
+
+}  // namespace ulysim::strategies

@@ -1,0 +1,262 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sim/strategies/rewrite.h"
+#include "sim/strategies/strategy.h"
+
+namespace ulysim::strategies {
+
+using namespace workload;
+
+namespace {
+
+constexpr MeshAxis kTensor = MeshAxis::tensor;
+
+/// Dimensions whose weights are cut: columns first, rows second (Megatron-LM, arXiv 1909.08053 §3).
+bool is_cut(Dim dim) {
+  return dim == Dim::heads || dim == Dim::kv_heads || dim == Dim::ffn || dim == Dim::vocab;
+}
+
+bool has_cut(const Tensor& tensor) {
+  return std::any_of(tensor.shape.begin(), tensor.shape.end(), [](const Extent& e) { return is_cut(e.dim); });
+}
+
+/// An activation between blocks: under sequence parallelism its tokens are split (arXiv 2205.05198 §4.2.2).
+bool is_between(const Tensor& tensor) {
+  return tensor.find(Dim::tokens) != nullptr && tensor.find(Dim::hidden) != nullptr;
+}
+
+Op collective(std::string name, CollectiveKind kind, TensorId in, TensorId out, const Op& served) {
+  return {.name = std::move(name),
+          .work = CollectiveWork{.kind = kind, .axes = {kTensor}},
+          .reads = {in},
+          .writes = {out},
+          .stream = Stream::tensor_comm,
+          .purpose = Purpose::tensor_parallel,
+          .region = served.region};
+}
+
+/// Rewrites one body: an op that touches a cut weight or activation takes its between-blocks input gathered, and
+/// leaves its between-blocks output as a partial sum that is scattered before the next op reads it.
+class BodyPass {
+ public:
+  BodyPass(BlockTemplate& block, Body& body) : block_(block), body_(body) {}
+
+  void run() {
+    for (Op& op : body_.ops) {
+      const bool cut = touches_cut(op);
+      cut ? gather_inputs(op) : scatter_inputs(op);
+      std::vector<TensorId> handed_on;
+      if (cut) {
+        make_outputs_partial(op, handed_on);
+      }
+      out_.push_back(op);
+      for (const TensorId id : handed_on) {
+        scatter_port(id);
+      }
+      reduce_weight_gradients(out_.back());
+    }
+    body_.ops = std::move(out_);
+  }
+
+ private:
+  Tensor& at(TensorId id) { return block_.tensor(id); }
+
+  bool touches_cut(const Op& op) {
+    const auto cut = [&](TensorId id) { return has_cut(at(id)); };
+    return std::any_of(op.reads.begin(), op.reads.end(), cut) || std::any_of(op.writes.begin(), op.writes.end(), cut);
+  }
+
+  void gather_inputs(Op& op) {
+    for (const TensorId id : std::vector<TensorId>(op.reads)) {
+      if (!is_between(at(id)) || !at(id).find(Dim::tokens)->split_by(kTensor)) {
+        continue;
+      }
+      if (gathered_.count(id.index()) == 0) {
+        Tensor full = like(at(id), at(id).name + "_gathered");
+        remove_split(*full.find(Dim::tokens), kTensor);
+        full.kind = MemoryKind::communication_buffers;
+        const TensorId full_id = block_.add(std::move(full));
+        out_.push_back(collective("gather_" + at(id).name, CollectiveKind::all_gather, id, full_id, op));
+        gathered_[id.index()] = full_id;
+      }
+      replace_read(op, id, gathered_[id.index()]);
+    }
+  }
+
+  void make_outputs_partial(Op& op, std::vector<TensorId>& handed_on) {
+    for (const TensorId id : std::vector<TensorId>(op.writes)) {
+      if (!is_between(at(id)) || !at(id).find(Dim::tokens)->split_by(kTensor)) {
+        continue;
+      }
+      if (at(id).port != Port::none) {
+        // A port keeps its sharding; the op writes the partial sum beside it.
+        Tensor sum = like(at(id), at(id).name + "_partial");
+        remove_split(*sum.find(Dim::tokens), kTensor);
+        sum.partial.insert(kTensor);
+        const TensorId sum_id = block_.add(std::move(sum));
+        replace_write(op, id, sum_id);
+        port_of_[sum_id.index()] = id;
+        handed_on.push_back(sum_id);
+      } else {
+        remove_split(*at(id).find(Dim::tokens), kTensor);
+        at(id).partial.insert(kTensor);
+      }
+    }
+  }
+
+  void scatter_port(TensorId sum) {
+    const TensorId port = port_of_[sum.index()];
+    out_.push_back(collective("scatter_" + at(port).name, CollectiveKind::reduce_scatter, sum, port, out_.back()));
+  }
+
+  /// Partial sums that one op adds up are added first (a fused QKV product does so in its accumulator), then
+  /// reduced and scattered once.
+  void scatter_inputs(Op& op) {
+    std::vector<TensorId> sums;
+    for (const TensorId id : op.reads) {
+      if (is_between(at(id)) && at(id).partial.contains(kTensor)) {
+        sums.push_back(id);
+      }
+    }
+    if (sums.empty()) {
+      return;
+    }
+    TensorId sum = sums.front();
+    const Op served = last_writer(sums.front());
+    if (sums.size() > 1) {
+      sum = block_.add(like(at(sums.front()), at(sums.front()).name + "_sum"));
+      out_.push_back({.name = "add_" + at(sums.front()).name,
+                      .work = ElementwiseWork{.traffic = {}, .launches = 0},
+                      .reads = sums,
+                      .writes = {sum},
+                      .region = Region::other});
+    }
+    Tensor part = like(at(sum), at(sum).name + "_scattered");
+    part.find(Dim::tokens)->split.push_back(kTensor);
+    part.partial.erase(kTensor);
+    const TensorId part_id = block_.add(std::move(part));
+    Op scatter = collective("scatter_" + at(sum).name, CollectiveKind::reduce_scatter, sum, part_id, served);
+    scatter.region = Region::other;
+    out_.push_back(std::move(scatter));
+    replace_read(op, sums.front(), part_id);
+    for (std::size_t i = 1; i < sums.size(); ++i) {
+      std::erase(op.reads, sums[i]);
+    }
+  }
+
+  Op last_writer(TensorId id) {
+    const auto it = std::find_if(out_.rbegin(), out_.rend(), [id](const Op& op) { return writes(op, id); });
+    return it == out_.rend() ? Op{} : *it;
+  }
+
+  /// Weights that are whole on every rank (norms) have seen this rank's tokens only: their gradients are summed.
+  void reduce_weight_gradients(const Op& op) {
+    const bool local_tokens = std::any_of(op.reads.begin(), op.reads.end(), [&](TensorId id) {
+      const Extent* tokens = at(id).find(Dim::tokens);
+      return tokens != nullptr && tokens->split_by(kTensor);
+    });
+    if (!local_tokens) {
+      return;
+    }
+    for (const TensorId id : std::vector<TensorId>(op.writes)) {
+      if (at(id).kind != MemoryKind::gradients || at(id).persistent) {
+        continue;
+      }
+      const TensorId local = block_.add(like(at(id), at(id).name + "_local"));
+      at(local).partial.insert(kTensor);
+      replace_write(out_.back(), id, local);
+      out_.push_back(collective("reduce_" + at(id).name, CollectiveKind::all_reduce, local, id, op));
+      out_.back().purpose = Purpose::gradients;
+    }
+  }
+
+  BlockTemplate& block_;
+  Body& body_;
+  std::vector<Op> out_;
+  std::map<std::size_t, TensorId> gathered_;
+  std::map<std::size_t, TensorId> port_of_;
+};
+
+/// Megatron tensor parallelism with its sequence parallelism.
+class TensorParallel final : public Strategy {
+ public:
+  std::string name() const override { return "tensor"; }
+  std::string summary() const override { return "Megatron tensor parallelism with sequence parallelism"; }
+
+  std::vector<Infeasible> check(const PlanContext& context) const override {
+    std::vector<Infeasible> reasons;
+    const Transformer& model = *context.model;
+    const std::int64_t t = context.plan->mesh.size(kTensor);
+    const std::int64_t data = context.plan->mesh.size(MeshAxis::data);
+    if (t == 1) {
+      return reasons;
+    }
+    const auto legal = [&](std::int64_t degree) {
+      return model.heads % degree == 0 && model.ffn % degree == 0 &&
+             (model.kv_heads % degree == 0 || degree % model.kv_heads == 0) &&
+             context.plan->sequence_length % degree == 0;
+    };
+    std::int64_t best = t;
+    while (best > 1 && (t % best != 0 || !legal(best))) {
+      --best;
+    }
+    const std::string instead = with_data("tensor", best, data * t / best);
+    if (model.heads % t != 0) {
+      reasons.push_back({fmt::format("{} heads do not divide by tensor {}", model.heads, t),
+                         {{"heads", static_cast<double>(model.heads)}, {"tensor", static_cast<double>(t)}},
+                         instead});
+    } else if (model.kv_heads % t != 0 && t % model.kv_heads != 0) {
+      reasons.push_back({fmt::format("{} key/value heads and tensor {} do not divide one another", model.kv_heads, t),
+                         {{"kv_heads", static_cast<double>(model.kv_heads)}, {"tensor", static_cast<double>(t)}},
+                         instead});
+    }
+    if (model.ffn % t != 0) {
+      reasons.push_back({fmt::format("feed-forward width {} does not divide by tensor {}", model.ffn, t),
+                         {{"ffn", static_cast<double>(model.ffn)}, {"tensor", static_cast<double>(t)}},
+                         instead});
+    }
+    return reasons;
+  }
+
+  void apply(const PlanContext& context, OpGraph& graph) const override {
+    const std::int64_t t = context.plan->mesh.size(kTensor);
+    if (t == 1) {
+      return;
+    }
+    for (BlockTemplate& block : graph.templates) {
+      for (Tensor& tensor : block.tensors) {
+        shard(tensor, t);
+      }
+      for (Body& body : block.bodies) {
+        BodyPass(block, body).run();
+      }
+    }
+  }
+
+ private:
+  static void shard(Tensor& tensor, std::int64_t t) {
+    for (Extent& extent : tensor.shape) {
+      if (is_cut(extent.dim)) {
+        // Fewer key/value heads than ranks: each rank keeps one, repeated.
+        extent.size = extent.dim == Dim::kv_heads ? std::max(extent.size, t) : extent.size;
+        extent.split.insert(extent.split.begin(), kTensor);
+      } else if (extent.dim == Dim::tokens && tensor.find(Dim::hidden) != nullptr) {
+        extent.split.push_back(kTensor);
+      } else if (extent.dim == Dim::elements && tensor.kind == MemoryKind::optimizer_states) {
+        extent.split.push_back(kTensor);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+const Strategy& tensor_strategy() {
+  static const TensorParallel strategy;
+  return strategy;
+}
+
+}  // namespace ulysim::strategies

@@ -1,0 +1,233 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sim/strategies/rewrite.h"
+#include "sim/strategies/strategy.h"
+
+namespace ulysim::strategies {
+
+using namespace workload;
+
+namespace {
+
+constexpr MeshAxis kUlysses = MeshAxis::ulysses;
+
+Dim head_dim_of(const Tensor& tensor) {
+  return tensor.find(Dim::heads) != nullptr ? Dim::heads : Dim::kv_heads;
+}
+
+/// Puts all-to-alls around the attention calls of one block (DeepSpeed-Ulysses, arXiv 2309.14509 §3.1): outside,
+/// tokens are split; inside, heads are.
+class BlockPass {
+ public:
+  BlockPass(OpGraph& graph, BlockTemplate& block, const spec::Framework& framework)
+      : mesh_(graph.mesh), block_(block), framework_(framework) {}
+
+  void run() {
+    for (const Phase phase : {Phase::forward, Phase::backward}) {
+      Body& body = block_.body(phase);
+      out_.clear();
+      for (Op& op : body.ops) {
+        if (std::holds_alternative<AttentionWork>(op.work)) {
+          wrap(op);
+        } else {
+          out_.push_back(op);
+        }
+      }
+      body.ops = std::move(out_);
+    }
+  }
+
+ private:
+  Tensor& at(TensorId id) { return block_.tensor(id); }
+
+  void wrap(Op op) {
+    for (TensorId& id : op.reads) {
+      id = by_heads(id, op);
+    }
+    std::vector<std::pair<TensorId, TensorId>> back;
+    for (TensorId& id : op.writes) {
+      if (only_attention_uses(id)) {
+        to_head_sharding(at(id));
+        by_heads_[id.index()] = id;
+        continue;
+      }
+      const TensorId inside = block_.add(head_sharded(replicated(id), at(id).name + "_heads"));
+      back.emplace_back(id, inside);
+      by_heads_[id.index()] = inside;
+      id = inside;
+    }
+    out_.push_back(op);
+    for (const auto& [outside, inside] : back) {
+      send_back(outside, inside, op);
+    }
+  }
+
+  /// The head-sharded form of a tensor that attention reads; made once, and kept from forward to backward.
+  TensorId by_heads(TensorId id, const Op& op) {
+    const auto known = by_heads_.find(id.index());
+    if (known != by_heads_.end()) {
+      return known->second;
+    }
+    TensorId source = id;
+    const Tensor wide = replicated(id);
+    if (wide.shape != at(id).shape) {
+      // DeepSpeed repeats K and V to one head a rank before the all-to-all (ulysses_sp.py, UlyssesSPAttentionHF).
+      source = block_.add(wide);
+      out_.push_back(elementwise("repeat_" + at(id).name, id, source, 2.0, op));
+      out_.back().work = ElementwiseWork{.traffic = {{id, 2.0}, {source, 2.0}}, .launches = 1};
+    }
+    const TensorId inside = block_.add(head_sharded(at(source), at(id).name + "_heads"));
+    exchange(source, inside, Dim::tokens, head_dim_of(at(id)), op);
+    by_heads_[id.index()] = inside;
+    return inside;
+  }
+
+  void send_back(TensorId outside, TensorId inside, const Op& op) {
+    const Tensor wide = replicated(outside);
+    if (wide.shape == at(outside).shape) {
+      exchange(inside, outside, head_dim_of(at(outside)), Dim::tokens, op);
+      return;
+    }
+    Tensor named = wide;
+    named.name = at(outside).name + "_repeated";
+    const TensorId source = block_.add(named);
+    exchange(inside, source, head_dim_of(at(outside)), Dim::tokens, op);
+    out_.push_back(elementwise("sum_" + at(outside).name, source, outside, 2.0, op));
+    out_.back().work = ElementwiseWork{.traffic = {{source, 2.0}, {outside, 2.0}}, .launches = 1};
+  }
+
+  /// pack, all-to-all, unpack; one after the other, since the stream waits for each.
+  void exchange(TensorId from, TensorId to, Dim from_dim, Dim to_dim, const Op& op) {
+    const double pack = framework_.all_to_all_pack.value;
+    const TensorId packed = block_.add(buffer(like(at(from), at(from).name + "_send")));
+    out_.push_back(elementwise("pack_" + at(from).name, from, packed, pack, op));
+    const TensorId received = block_.add(buffer(like(at(to), at(from).name + "_received")));
+    out_.push_back(
+        {.name = "all_to_all_" + at(from).name,
+         .work = CollectiveWork{.kind = CollectiveKind::all_to_all, .axes = {kUlysses}, .from = from_dim, .to = to_dim},
+         .reads = {packed},
+         .writes = {received},
+         .stream = Stream::ulysses_comm,
+         .purpose = Purpose::ulysses,
+         .region = op.region});
+    out_.push_back(elementwise("unpack_" + at(from).name, received, to, pack, op));
+  }
+
+  Op elementwise(std::string name, TensorId from, TensorId to, double bytes, const Op& op) const {
+    return {.name = std::move(name),
+            .work = ElementwiseWork{.traffic = {{from, bytes}}, .launches = framework_.pack_kernels.value},
+            .reads = {from},
+            .writes = {to},
+            .region = op.region};
+  }
+
+  static Tensor buffer(Tensor tensor) {
+    tensor.kind = MemoryKind::communication_buffers;
+    return tensor;
+  }
+
+  /// With at least one key/value head for each rank.
+  Tensor replicated(TensorId id) {
+    Tensor wide = like(at(id), at(id).name + "_repeated");
+    if (Extent* kv = wide.find(Dim::kv_heads)) {
+      const std::int64_t local = local_size(*kv, mesh_);
+      const std::int64_t p = mesh_.size(kUlysses);
+      kv->size *= local < p ? p / local : 1;
+    }
+    return wide;
+  }
+
+  static Tensor head_sharded(Tensor tensor, std::string name) {
+    tensor.name = std::move(name);
+    to_head_sharding(tensor);
+    return tensor;
+  }
+
+  static void to_head_sharding(Tensor& tensor) {
+    remove_split(*tensor.find(Dim::tokens), kUlysses);
+    tensor.find(head_dim_of(tensor))->split.push_back(kUlysses);
+  }
+
+  /// Statistics and workspaces never leave attention: they are head-sharded from the start.
+  bool only_attention_uses(TensorId id) const {
+    for (const Body& body : block_.bodies) {
+      for (const Op& op : body.ops) {
+        if (!std::holds_alternative<AttentionWork>(op.work) && (reads(op, id) || writes(op, id))) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  const Mesh& mesh_;
+  BlockTemplate& block_;
+  const spec::Framework& framework_;
+  std::vector<Op> out_;
+  std::map<std::size_t, TensorId> by_heads_;
+};
+
+class Ulysses final : public Strategy {
+ public:
+  std::string name() const override { return "ulysses"; }
+  std::string summary() const override { return "DeepSpeed-Ulysses: all-to-all between token and head sharding"; }
+
+  std::vector<Infeasible> check(const PlanContext& context) const override {
+    std::vector<Infeasible> reasons;
+    const Transformer& model = *context.model;
+    const Mesh& mesh = context.plan->mesh;
+    const std::int64_t p = mesh.size(kUlysses);
+    if (p == 1) {
+      return reasons;
+    }
+    const std::int64_t t = mesh.size(MeshAxis::tensor);
+    const std::int64_t heads = model.heads / t;
+    const std::int64_t kv_heads = std::max<std::int64_t>(model.kv_heads / t, 1);
+    const std::string of_tensor = t > 1 ? fmt::format(" of each of tensor {}", t) : "";
+    const auto legal = [&](std::int64_t degree) {
+      return heads % degree == 0 && (kv_heads % degree == 0 || degree % kv_heads == 0);
+    };
+    if (legal(p)) {
+      return reasons;
+    }
+    std::int64_t best = p;
+    while (best > 1 && (p % best != 0 || !legal(best))) {
+      --best;
+    }
+    const std::string instead =
+        fmt::format("{}, or ring {}", with_data("ulysses", best, mesh.size(MeshAxis::data) * p / best),
+                    mesh.size(MeshAxis::ring) * p);
+    const std::string problem =
+        heads % p != 0
+            ? fmt::format("{} heads{} do not divide by ulysses {}", heads, of_tensor, p)
+            : fmt::format("{} key/value heads{} and ulysses {} do not divide one another", kv_heads, of_tensor, p);
+    reasons.push_back({problem,
+                       {{"heads", static_cast<double>(heads)},
+                        {"kv_heads", static_cast<double>(kv_heads)},
+                        {"ulysses", static_cast<double>(p)}},
+                       instead});
+    return reasons;
+  }
+
+  void apply(const PlanContext& context, OpGraph& graph) const override {
+    if (graph.mesh.size(kUlysses) == 1) {
+      return;
+    }
+    split_samples(graph, Dim::tokens, kUlysses);
+    for (BlockTemplate& block : graph.templates) {
+      BlockPass(graph, block, *context.framework).run();
+    }
+  }
+};
+
+}  // namespace
+
+const Strategy& ulysses_strategy() {
+  static const Ulysses strategy;
+  return strategy;
+}
+
+}  // namespace ulysim::strategies

@@ -1,0 +1,160 @@
+#include "sim/workload/dump.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace ulysim::workload {
+
+namespace {
+
+std::string names_of(const BlockTemplate& block, const std::vector<TensorId>& ids) {
+  std::string text;
+  for (const TensorId id : ids) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", block.tensor(id).name);
+  }
+  return text;
+}
+
+std::string dims(const std::vector<Dim>& list) {
+  std::string text;
+  for (const Dim dim : list) {
+    text += fmt::format("{}{}", text.empty() ? "" : "·", name(dim));
+  }
+  return text;
+}
+
+std::string describe(const Work& work) {
+  struct Visitor {
+    std::string operator()(const GemmWork& w) const {
+      return fmt::format("gemm m={} n={} k={}", dims(w.m), dims(w.n), dims(w.k));
+    }
+    std::string operator()(const AttentionWork& w) const {
+      return fmt::format("attention {} {}{} shift={}",
+                         w.direction == kernel::Direction::forward ? "forward" : "backward",
+                         w.mask.kind == Mask::Kind::causal ? "causal" : "full",
+                         w.mask.window ? fmt::format(" window={}", *w.mask.window) : "", w.key_shift);
+    }
+    std::string operator()(const ElementwiseWork& w) const {
+      double bytes = 0;
+      for (const Traffic& t : w.traffic) {
+        bytes += t.bytes_per_element;
+      }
+      return fmt::format("elementwise {:g} B/element in {} launches", bytes, w.launches);
+    }
+    std::string operator()(const CollectiveWork& w) const {
+      std::string text = fmt::format("{} {}", name(w.kind), to_string(w.axes));
+      if (w.from && w.to) {
+        text += fmt::format(" {}→{}", name(*w.from), name(*w.to));
+      }
+      return text;
+    }
+    std::string operator()(const PipelineWork& w) const {
+      return fmt::format("{} role {} tag {}", w.side == PipelineWork::Side::send ? "send to" : "receive from",
+                         w.peer_role, w.tag);
+    }
+    std::string operator()(const CopyWork& w) const {
+      return w.buffer == CopyWork::Buffer::pinned ? "copy pinned" : "copy pageable";
+    }
+    std::string operator()(const HostWork& w) const { return fmt::format("host {} ps", w.fixed.value()); }
+  };
+  return std::visit(Visitor{}, work);
+}
+
+void dump_op(const BlockTemplate& block, const Body& body, const Op& op, std::string& out) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "    {:<24} {:<14} {} | {} -> {}", op.name, name(op.stream), describe(op.work),
+                 names_of(block, op.reads), names_of(block, op.writes));
+  if (op.loop >= 0) {
+    const Loop& loop = body.loops[static_cast<std::size_t>(op.loop)];
+    fmt::format_to(to, " loop {}×{}", loop.name, loop.trips);
+  }
+  if (!op.allocs.empty()) {
+    fmt::format_to(to, " +{}", names_of(block, op.allocs));
+  }
+  if (!op.frees.empty()) {
+    fmt::format_to(to, " -{}", names_of(block, op.frees));
+  }
+  for (const OpId before : op.after) {
+    fmt::format_to(to, " after {}", body.ops[before.index()].name);
+  }
+  out += op.acquire != CreditPool::none ? " acquire" : "";
+  out += op.release != CreditPool::none ? " release" : "";
+  out += op.recomputed ? " recomputed" : "";
+  out += op.when == When::last_micro_batch ? " last" : "";
+  out += op.drains ? " drains" : "";
+  out += op.host_waits ? " host-waits" : "";
+  out += "\n";
+}
+
+void dump_program(const OpGraph& graph, const Role& role, std::string& out) {
+  fmt::format_to(std::back_inserter(out), "program of {}:\n", role.name);
+  for (std::size_t i = 0; i < role.program.size();) {
+    const Instance& first = role.program[i];
+    std::size_t end = i + 1;
+    while (end < role.program.size() && role.program[end].block_template == first.block_template &&
+           role.program[end].phase == first.phase && role.program[end].micro_batch == first.micro_batch) {
+      ++end;
+    }
+    fmt::format_to(std::back_inserter(out), "  micro-batch {} {} {} block {}", first.micro_batch, graph.of(first).name,
+                   name(first.phase), first.block);
+    if (end - i > 1) {
+      fmt::format_to(std::back_inserter(out), "…{}", role.program[end - 1].block);
+    }
+    out += "\n";
+    i = end;
+  }
+}
+
+}  // namespace
+
+std::string describe(const Tensor& tensor) {
+  std::string text = "[";
+  for (const Extent& extent : tensor.shape) {
+    fmt::format_to(std::back_inserter(text), "{}{}={}", text.size() > 1 ? ", " : "", name(extent.dim), extent.size);
+    for (std::size_t i = 0; i < extent.split.size(); ++i) {
+      fmt::format_to(std::back_inserter(text), "/{}", name(extent.split[i]));
+    }
+    if (extent.layout != Layout::contiguous) {
+      fmt::format_to(std::back_inserter(text), " {}", name(extent.layout));
+    }
+  }
+  fmt::format_to(std::back_inserter(text), "] {} B", tensor.element_bytes);
+  if (!tensor.partial.empty()) {
+    text += " partial" + to_string(tensor.partial);
+  }
+  return text;
+}
+
+std::string dump(const OpGraph& graph) {
+  std::string out = "mesh";
+  for (const MeshAxis axis : graph.mesh.placement) {
+    fmt::format_to(std::back_inserter(out), " {}={}", name(axis), graph.mesh.size(axis));
+  }
+  fmt::format_to(std::back_inserter(out), ", micro-batches {}\n", graph.micro_batches);
+  for (const BlockTemplate& block : graph.templates) {
+    fmt::format_to(std::back_inserter(out), "template {} ×{}\n", block.name, block.instances);
+    for (const Tensor& tensor : block.tensors) {
+      constexpr std::array<const char*, 5> kPorts{"", " input", " output", " grad_output", " grad_input"};
+      fmt::format_to(std::back_inserter(out), "    {:<24} {} {}{}{}{}{}\n", tensor.name, describe(tensor),
+                     name(tensor.kind), kPorts.at(static_cast<std::size_t>(tensor.port)),
+                     tensor.persistent ? " persistent" : "", tensor.space == Space::host ? " host" : "",
+                     tensor.loop >= 0 ? " per-trip" : "");
+    }
+    for (const Phase phase : {Phase::forward, Phase::backward, Phase::update}) {
+      const Body& body = block.body(phase);
+      if (!body.ops.empty()) {
+        fmt::format_to(std::back_inserter(out), "  {}\n", name(phase));
+        for (const Op& op : body.ops) {
+          dump_op(block, body, op, out);
+        }
+      }
+    }
+  }
+  for (const Role& role : graph.roles) {
+    dump_program(graph, role, out);
+  }
+  return out;
+}
+
+}  // namespace ulysim::workload

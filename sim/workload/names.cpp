@@ -1,0 +1,80 @@
+#include <fmt/format.h>
+
+#include "sim/workload/op_graph.h"
+
+namespace ulysim::workload {
+
+const char* name(MeshAxis axis) {
+  switch (axis) {
+    case MeshAxis::tensor:
+      return "tensor";
+    case MeshAxis::ulysses:
+      return "ulysses";
+    case MeshAxis::ring:
+      return "ring";
+    case MeshAxis::data:
+      return "data";
+  }
+  return "?";
+}
+
+const char* name(Dim dim) {
+  constexpr std::array<const char*, 9> kNames{"batch",    "tokens", "hidden", "heads",   "kv_heads",
+                                              "head_dim", "ffn",    "vocab",  "elements"};
+  return kNames.at(static_cast<std::size_t>(dim));
+}
+
+const char* name(Layout layout) {
+  constexpr std::array<const char*, 3> kNames{"contiguous", "zigzag", "striped"};
+  return kNames.at(static_cast<std::size_t>(layout));
+}
+
+const char* name(MemoryKind kind) {
+  constexpr std::array<const char*, kMemoryKinds> kNames{
+      "weights",     "gradients",           "optimizer_states", "gathered_parameters",  "checkpoints",
+      "activations", "attention_workspace", "logits",           "communication_buffers"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
+const char* name(CollectiveKind kind) {
+  constexpr std::array<const char*, kCollectiveKinds> kNames{"all_to_all", "all_gather", "reduce_scatter", "all_reduce",
+                                                             "send_recv"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
+const char* name(Stream stream) {
+  constexpr std::array<const char*, kStreams> kNames{"compute",        "tensor_comm",    "ulysses_comm",
+                                                     "ring_comm",      "zero_gather",    "zero_reduce",
+                                                     "device_to_host", "host_to_device", "host_work"};
+  return kNames.at(static_cast<std::size_t>(stream));
+}
+
+const char* name(Purpose purpose) {
+  constexpr std::array<const char*, kPurposes> kNames{
+      "attention", "gemm",       "memory_bound", "optimizer",          "tensor_parallel",   "ulysses",
+      "ring",      "parameters", "gradients",    "checkpoint_offload", "optimizer_offload", "host"};
+  return kNames.at(static_cast<std::size_t>(purpose));
+}
+
+const char* name(Phase phase) {
+  constexpr std::array<const char*, kPhases> kNames{"forward", "backward", "update"};
+  return kNames.at(static_cast<std::size_t>(phase));
+}
+
+std::string to_string(AxisSet axes) {
+  std::string text = "{";
+  for (const MeshAxis axis : kAxes) {
+    if (axes.contains(axis)) {
+      text += text.size() > 1 ? "," : "";
+      text += name(axis);
+    }
+  }
+  return text + "}";
+}
+
+TensorId BlockTemplate::add(Tensor tensor) {
+  tensors.push_back(std::move(tensor));
+  return TensorId(tensors.size() - 1);
+}
+
+}  // namespace ulysim::workload

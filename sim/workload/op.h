@@ -1,0 +1,157 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "hw_models/kernel/kernel.h"
+#include "sim/base/ids.h"
+#include "sim/base/quantity.h"
+#include "sim/workload/collective_kind.h"
+#include "sim/workload/mesh.h"
+#include "sim/workload/tensor.h"
+
+namespace ulysim::workload {
+
+/// Queues of one rank. Ops of a stream run in program order, one at a time; streams run side by side.
+enum class Stream : std::uint8_t {
+  compute,
+  tensor_comm,
+  ulysses_comm,
+  ring_comm,
+  zero_gather,
+  zero_reduce,
+  device_to_host,
+  host_to_device,
+  host_work,  ///< CPU cores of the node (offloaded optimizer)
+};
+inline constexpr std::size_t kStreams = 9;
+[[nodiscard]] const char* name(Stream stream);
+
+/// What a report calls the time or the bytes of an op.
+enum class Purpose : std::uint8_t {
+  attention,
+  gemm,
+  memory_bound,
+  optimizer,
+  tensor_parallel,
+  ulysses,
+  ring,
+  parameters,  ///< ZeRO gathers
+  gradients,   ///< gradient reductions
+  checkpoint_offload,
+  optimizer_offload,
+  host,
+};
+inline constexpr std::size_t kPurposes = 12;
+[[nodiscard]] const char* name(Purpose purpose);
+
+/// Matrix product written in dimensions: sizes follow from the operands' shards. `reads` = {a, b}, `writes` = {c};
+/// `m` are the rows (of a), `n` the columns (of b), `k` the contracted dimensions. A split contraction makes the
+/// result partial over its axes.
+struct GemmWork {
+  std::vector<Dim> m{};
+  std::vector<Dim> n{};
+  std::vector<Dim> k{};
+};
+
+/// Which keys a query may see.
+struct Mask {
+  enum class Kind : std::uint8_t { full, causal };
+  Kind kind{Kind::causal};
+  std::optional<std::int64_t> window{};  ///< causal only: the last `window` keys, its own included
+  friend bool operator==(const Mask& a, const Mask& b) { return a.kind == b.kind && a.window == b.window; }
+};
+
+/// A fused attention call. Forward reads {q, k, v} and writes {o, lse}; backward reads {q, k, v, o, lse, d_o} and
+/// writes {d_q, d_k, d_v}. Queries are the tokens of q at this rank; keys are those of k as held by the ring
+/// neighbour `key_shift` places before (0: its own). Work is the exact number of unmasked pairs of the two sets.
+struct AttentionWork {
+  kernel::AttentionKernel implementation{kernel::AttentionKernel::flash_attention_2};
+  kernel::Direction direction{kernel::Direction::forward};
+  Mask mask{};
+  std::int64_t key_shift{};
+};
+
+/// Bytes moved for each local element of a tensor.
+struct Traffic {
+  TensorId tensor{};
+  double bytes_per_element{};
+};
+
+/// Element-wise and reduction kernels.
+struct ElementwiseWork {
+  std::vector<Traffic> traffic{};
+  std::int64_t launches{1};
+};
+
+/// A collective over the group of `axes`. It names tensors: reads[i] turns into writes[i]; bytes follow from shards.
+/// all_to_all moves the split by `axes` from dimension `from` to `to`; all_gather takes it off `from`;
+/// reduce_scatter turns partial sums into a split of `to`; all_reduce removes partial sums;
+/// send_recv passes the tensors to the next rank of the group.
+struct CollectiveWork {
+  CollectiveKind kind{CollectiveKind::all_to_all};
+  AxisSet axes{};
+  std::optional<Dim> from{};
+  std::optional<Dim> to{};
+};
+
+/// A message between two roles, matched by tag (pipeline stages).
+struct PipelineWork {
+  enum class Side : std::uint8_t { send, receive };
+  Side side{Side::send};
+  std::uint32_t peer_role{};
+  std::int64_t tag{};
+};
+
+/// A copy between GPU and host memory: reads[i] → writes[i].
+struct CopyWork {
+  enum class Buffer : std::uint8_t { pinned, pageable };
+  Buffer buffer{Buffer::pinned};
+};
+
+/// Work of the host: `traffic` over the node's memory (CPU Adam), then `fixed`. `node_rate`, when above 0, bounds it by
+/// the node's cores: elements of the first traffic tensor a second, for all ranks of the node together.
+struct HostWork {
+  std::vector<Traffic> traffic{};
+  Duration fixed{};
+  double node_rate{};
+};
+
+using Work = std::variant<GemmWork, AttentionWork, ElementwiseWork, CollectiveWork, PipelineWork, CopyWork, HostWork>;
+
+/// In which micro-batches of a step an op runs.
+enum class When : std::uint8_t { every_micro_batch, last_micro_batch };
+
+/// A pool of credits: an op with `acquire` waits until fewer than `window` holders are out; the op with `release`
+/// returns one. Item j so cannot start before item j−window is released, across layers.
+enum class CreditPool : std::uint8_t { none, parameters, checkpoint_fetch, checkpoint_stash };
+inline constexpr std::size_t kCreditPools = 4;
+
+/// Part of a block: passes find what they rewrite by this, not by name.
+enum class Region : std::uint8_t { other, core_attention, mlp, loss };
+
+struct Op {
+  std::string name{};
+  Work work{};
+  std::vector<TensorId> reads{};
+  std::vector<TensorId> writes{};
+  std::vector<TensorId> scratch{};  ///< there while the op runs and no longer (a receive buffer)
+  std::vector<OpId> after{};        ///< order edges within the body, beside the data edges of reads and writes
+  std::vector<TensorId> allocs{};   ///< at its start; filled by place_lifetimes()
+  std::vector<TensorId> frees{};    ///< at its end
+  Stream stream{Stream::compute};
+  Purpose purpose{Purpose::memory_bound};
+  Region region{Region::other};
+  When when{When::every_micro_batch};
+  std::int32_t loop{-1};  ///< index into the body's loops
+  CreditPool acquire{CreditPool::none};
+  CreditPool release{CreditPool::none};
+  bool recomputed{};  ///< repeats work of the forward pass: no model FLOPs
+  bool host_waits{};  ///< the host issues nothing more until this op is done
+  bool drains{};      ///< the host first waits for every op issued before (a synchronisation)
+};
+
+}  // namespace ulysim::workload

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/workload/op.h"
+
+namespace ulysim::workload {
+
+/// A part of a body that runs `trips` times in a row, each time on 1/trips of the tokens (a tiled MLP).
+struct Loop {
+  std::string name{};
+  std::int64_t trips{1};
+};
+
+/// Ops in program order. Ops of one loop stand together.
+struct Body {
+  std::vector<Op> ops{};
+  std::vector<Loop> loops{};
+};
+
+enum class Phase : std::uint8_t { forward, backward, update };
+inline constexpr std::size_t kPhases = 3;
+[[nodiscard]] const char* name(Phase phase);
+
+enum class BlockKind : std::uint8_t { embedding, layer, head, optimizer };
+
+/// One kind of block: the tensors of an instance and what is done with them in each phase.
+struct BlockTemplate {
+  std::string name{};
+  BlockKind kind{BlockKind::layer};
+  std::vector<Tensor> tensors{};
+  std::array<Body, kPhases> bodies{};
+  std::int64_t instances{};  ///< blocks of this kind in the model
+
+  [[nodiscard]] Body& body(Phase phase) { return bodies[static_cast<std::size_t>(phase)]; }
+  [[nodiscard]] const Body& body(Phase phase) const { return bodies[static_cast<std::size_t>(phase)]; }
+  [[nodiscard]] Tensor& tensor(TensorId id) { return tensors[id.index()]; }
+  [[nodiscard]] const Tensor& tensor(TensorId id) const { return tensors[id.index()]; }
+  TensorId add(Tensor tensor);
+};
+
+/// One entry of a program: run a body of a template for one block and micro-batch.
+struct Instance {
+  TemplateId block_template{};
+  std::int32_t block{};  ///< position in the chain embedding, layer 0 …, head; the optimizer comes last
+  std::int32_t micro_batch{};
+  Phase phase{Phase::forward};
+  bool last_micro_batch{};
+};
+
+/// A set of ranks that run the same program on equal tables.
+struct Role {
+  std::string name{"all"};
+  std::int64_t stage{};  ///< pipeline stage; roles of one stage meet in the same collectives
+  std::vector<Instance> program{};
+};
+
+/// How many holders a pool admits at once.
+using CreditWindows = std::array<std::int64_t, kCreditPools>;
+
+/// One training step: templates, and per role the program that strings them together. Passes rewrite templates;
+/// only the engine unrolls.
+struct OpGraph {
+  Mesh mesh{};
+  std::vector<BlockTemplate> templates{};
+  std::vector<Role> roles{};
+  CreditWindows credit_windows{1, 1, 1, 1};
+  std::int64_t micro_batches{1};
+
+  [[nodiscard]] const BlockTemplate& of(const Instance& instance) const {
+    return templates[instance.block_template.index()];
+  }
+};
+
+}  // namespace ulysim::workload

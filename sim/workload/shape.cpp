@@ -1,0 +1,149 @@
+#include "sim/workload/shape.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+#include "sim/workload/token_set.h"
+
+namespace ulysim::workload {
+
+namespace {
+
+std::int64_t trips_of(const Body& body, std::int32_t loop) {
+  return loop < 0 ? 1 : body.loops[static_cast<std::size_t>(loop)].trips;
+}
+
+/// Local size of an extent as one trip sees it: loops divide the tokens.
+std::int64_t trip_size(const Extent& extent, const Mesh& mesh, std::int64_t trips) {
+  const std::int64_t size = local_size(extent, mesh);
+  return extent.dim == Dim::tokens ? (size + trips - 1) / trips : size;
+}
+
+std::int64_t trip_elements(const Tensor& tensor, const Mesh& mesh, std::int64_t trips) {
+  std::int64_t product = 1;
+  for (const Extent& extent : tensor.shape) {
+    product *= trip_size(extent, mesh, trips);
+  }
+  return product;
+}
+
+std::int64_t product_of(const std::vector<Dim>& dims, const Tensor& operand, const Mesh& mesh, std::int64_t trips) {
+  std::int64_t product = 1;
+  for (const Dim dim : dims) {
+    const Extent* extent = operand.find(dim);
+    ULYSIM_CHECK(extent != nullptr, "operand {} has no dimension {}", operand.name, name(dim));
+    product *= trip_size(*extent, mesh, trips);
+  }
+  return product;
+}
+
+kernel::Kernel attention_kernel(const OpGraph& graph, const BlockTemplate& block, const Op& op,
+                                const AttentionWork& work, At at) {
+  const Mesh& mesh = graph.mesh;
+  const Tensor& q = block.tensor(op.reads[0]);
+  const Tensor& k = block.tensor(op.reads[1]);
+  const Extent& query_tokens = *q.find(Dim::tokens);
+  const Extent& key_tokens = *k.find(Dim::tokens);
+  const std::int64_t rings = mesh.size(MeshAxis::ring);
+  const std::int64_t owner = ((at.ring - work.key_shift) % rings + rings) % rings;
+  const auto tokens_at = [rings](const Extent& extent, std::int64_t ring) {
+    return extent.split_by(MeshAxis::ring) ? ring_tokens(extent.size, extent.layout, ring, rings)
+                                           : ring_tokens(extent.size, Layout::contiguous, 0, 1);
+  };
+  TokenSet queries = tokens_at(query_tokens, at.ring);
+  TokenSet keys = tokens_at(key_tokens, owner);
+  if (queries.front().step != keys.front().step) {
+    // Striped queries against gathered keys: the keys, seen as all stripes.
+    keys.clear();
+    for (std::int64_t stripe = 0; stripe < rings; ++stripe) {
+      keys.push_back({.first = stripe, .end = key_tokens.size, .step = rings});
+    }
+  }
+  const Rectangle box = bounding_rectangle(queries, keys, work.mask);
+  return kernel::Attention{.implementation = work.implementation,
+                           .direction = work.direction,
+                           .sequences = local_size(*q.find(Dim::batch), mesh),
+                           .heads = local_size(*q.find(Dim::heads), mesh),
+                           .kv_heads = local_size(*k.find(Dim::kv_heads), mesh),
+                           .head_dim = q.find(Dim::head_dim)->size,
+                           .queries = box.queries,
+                           .keys = box.keys,
+                           .pairs = count_pairs(queries, keys, work.mask)};
+}
+
+Bytes traffic_sum(const OpGraph& graph, const BlockTemplate& block, std::int64_t trips,
+                  const std::vector<Traffic>& traffic) {
+  double bytes = 0;
+  for (const Traffic& t : traffic) {
+    bytes += t.bytes_per_element * static_cast<double>(trip_elements(block.tensor(t.tensor), graph.mesh, trips));
+  }
+  return Bytes(static_cast<std::int64_t>(bytes + 0.5));
+}
+
+}  // namespace
+
+kernel::Kernel kernel_of(const OpGraph& graph, const BlockTemplate& block, const Body& body, const Op& op, At at) {
+  const std::int64_t trips = trips_of(body, op.loop);
+  if (const auto* gemm = std::get_if<GemmWork>(&op.work)) {
+    const Tensor& a = block.tensor(op.reads[0]);
+    const Tensor& b = block.tensor(op.reads[1]);
+    return kernel::Gemm{.m = product_of(gemm->m, a, graph.mesh, trips),
+                        .n = product_of(gemm->n, b, graph.mesh, trips),
+                        .k = product_of(gemm->k, a, graph.mesh, trips)};
+  }
+  if (const auto* attention = std::get_if<AttentionWork>(&op.work)) {
+    return attention_kernel(graph, block, op, *attention, at);
+  }
+  const auto* elementwise = std::get_if<ElementwiseWork>(&op.work);
+  ULYSIM_CHECK(elementwise != nullptr, "op {} of {} is no compute op", op.name, block.name);
+  return kernel::MemoryBound{.traffic = traffic_sum(graph, block, trips, elementwise->traffic),
+                             .launches = elementwise->launches};
+}
+
+Bytes payload_of(const OpGraph& graph, const BlockTemplate& block, const Body& body, const Op& op) {
+  const auto* collective = std::get_if<CollectiveWork>(&op.work);
+  const bool received = collective != nullptr && collective->kind == CollectiveKind::all_gather;
+  const std::int64_t trips = trips_of(body, op.loop);
+  Bytes sum;
+  for (const TensorId id : received ? op.writes : op.reads) {
+    const Tensor& tensor = block.tensor(id);
+    sum += Bytes(trip_elements(tensor, graph.mesh, trips) * tensor.element_bytes);
+  }
+  return sum;
+}
+
+Bytes host_traffic_of(const OpGraph& graph, const BlockTemplate& block, const Body& body, const Op& op) {
+  const auto* host = std::get_if<HostWork>(&op.work);
+  ULYSIM_CHECK(host != nullptr, "op {} of {} is no host work", op.name, block.name);
+  return traffic_sum(graph, block, trips_of(body, op.loop), host->traffic);
+}
+
+Bytes held_bytes(const OpGraph& graph, const Body& body, const Tensor& tensor) {
+  return Bytes(trip_elements(tensor, graph.mesh, trips_of(body, tensor.loop)) * tensor.element_bytes);
+}
+
+bool work_depends_on_ring(const OpGraph& graph) {
+  const std::int64_t rings = graph.mesh.size(MeshAxis::ring);
+  if (rings == 1) {
+    return false;
+  }
+  for (const BlockTemplate& block : graph.templates) {
+    for (const Body& body : block.bodies) {
+      for (const Op& op : body.ops) {
+        if (!std::holds_alternative<AttentionWork>(op.work)) {
+          continue;
+        }
+        const auto first = std::get<kernel::Attention>(kernel_of(graph, block, body, op, {.ring = 0}));
+        for (std::int64_t ring = 1; ring < rings; ++ring) {
+          const auto other = std::get<kernel::Attention>(kernel_of(graph, block, body, op, {.ring = ring}));
+          if (other.pairs != first.pairs || other.queries != first.queries || other.keys != first.keys) {
+            return true;
+          }
+        }
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace ulysim::workload

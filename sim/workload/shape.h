@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "hw_models/kernel/kernel.h"
+#include "sim/base/quantity.h"
+#include "sim/workload/op_graph.h"
+
+namespace ulysim::workload {
+
+/// Where in the mesh an op is looked at; only the ring coordinate changes work (contiguous causal ring).
+struct At {
+  std::int64_t ring{};
+};
+
+/// The kernel that a compute op (GEMM, attention, element-wise) asks of one GPU, for one trip of its loop.
+/// InternalError for other ops.
+[[nodiscard]] kernel::Kernel kernel_of(const OpGraph& graph, const BlockTemplate& block, const Body& body, const Op& op,
+                                       At at);
+
+/// Payload of a collective or copy, bytes of one rank and trip: the tensors sent (all-to-all, reduce-scatter,
+/// all-reduce, send/recv, copies) or received (all-gather).
+[[nodiscard]] Bytes payload_of(const OpGraph& graph, const BlockTemplate& block, const Body& body, const Op& op);
+
+/// Host-memory bytes of a HostWork op, one rank.
+[[nodiscard]] Bytes host_traffic_of(const OpGraph& graph, const BlockTemplate& block, const Body& body, const Op& op);
+
+/// Bytes of a tensor at one rank, as it is held during one trip if it belongs to a loop of `body`.
+[[nodiscard]] Bytes held_bytes(const OpGraph& graph, const Body& body, const Tensor& tensor);
+
+/// Whether ranks with other ring coordinates do other work (their folding classes then differ).
+[[nodiscard]] bool work_depends_on_ring(const OpGraph& graph);
+
+}  // namespace ulysim::workload

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/base/quantity.h"
+#include "sim/workload/mesh.h"
+
+namespace ulysim::workload {
+
+/// What an extent of a tensor counts. Two tensors of one op that share a Dim must be split alike there.
+enum class Dim : std::uint8_t { batch, tokens, hidden, heads, kv_heads, head_dim, ffn, vocab, elements };
+[[nodiscard]] const char* name(Dim dim);
+
+/// How a ring splits the sequence over its ranks. Zigzag: rank r holds chunks r and 2R−1−r of 2R; striped: token
+/// t belongs to rank t mod R.
+enum class Layout : std::uint8_t { contiguous, zigzag, striped };
+[[nodiscard]] const char* name(Layout layout);
+
+/// One dimension: its global size, and the axes over which it is split, outermost first.
+struct Extent {
+  Dim dim{Dim::elements};
+  std::int64_t size{1};
+  std::vector<MeshAxis> split{};
+  Layout layout{Layout::contiguous};  ///< of tokens over the ring axis
+
+  [[nodiscard]] bool split_by(MeshAxis axis) const;
+  friend bool operator==(const Extent& a, const Extent& b) {
+    return a.dim == b.dim && a.size == b.size && a.split == b.split && a.layout == b.layout;
+  }
+};
+
+enum class Space : std::uint8_t { gpu, host };
+
+/// What a tensor's bytes are reported as.
+enum class MemoryKind : std::uint8_t {
+  weights,
+  gradients,
+  optimizer_states,
+  gathered_parameters,
+  checkpoints,
+  activations,
+  attention_workspace,
+  logits,
+  communication_buffers,
+};
+inline constexpr std::size_t kMemoryKinds = 9;
+[[nodiscard]] const char* name(MemoryKind kind);
+
+/// How a tensor meets the neighbouring blocks. A block's `output` is the next block's `input`; its `grad_output`
+/// (the gradient that comes in) is the next block's `grad_input`.
+enum class Port : std::uint8_t { none, input, output, grad_output, grad_input };
+
+/// A tensor by shape and sharding; its bytes follow.
+struct Tensor {
+  std::string name{};
+  std::vector<Extent> shape{};
+  std::int64_t element_bytes{2};
+  AxisSet partial{};  ///< axes over which this holds one summand of the sum
+  Space space{Space::gpu};
+  MemoryKind kind{MemoryKind::activations};
+  Port port{Port::none};
+  bool persistent{};      ///< allocated for the whole step (weights, gradient shards, optimizer states)
+  bool parameter{};       ///< a trainable weight that ops read
+  bool shared{};          ///< the storage of another block's tensor (tied embeddings): not counted again
+  std::int32_t loop{-1};  ///< lives inside one trip of this loop of its body: tokens are divided by the trips
+
+  [[nodiscard]] const Extent* find(Dim dim) const;
+  [[nodiscard]] Extent* find(Dim dim);
+};
+
+/// Local size of one extent: ceil(size / product of the split axes' sizes).
+[[nodiscard]] std::int64_t local_size(const Extent& extent, const Mesh& mesh);
+/// Elements that one rank holds.
+[[nodiscard]] std::int64_t local_elements(const Tensor& tensor, const Mesh& mesh);
+[[nodiscard]] Bytes local_bytes(const Tensor& tensor, const Mesh& mesh);
+/// Elements of the whole tensor, replication not counted.
+[[nodiscard]] std::int64_t global_elements(const Tensor& tensor);
+
+}  // namespace ulysim::workload

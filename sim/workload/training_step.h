@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/workload/op_graph.h"
+#include "sim/workload/transformer.h"
+
+namespace ulysim::workload {
+
+/// Element-wise traffic and saved bytes of a training stack, per element; a framework profile fills it.
+struct ElementwiseCosts {
+  double norm_forward{}, norm_backward{};              ///< per element of hidden and norm
+  double rope_forward{}, rope_backward{};              ///< per element of q and k
+  double activation_forward{}, activation_backward{};  ///< per element of ffn
+  double residual_forward{}, residual_backward{};      ///< per element of hidden and residual add
+  double loss_forward{}, loss_backward{};              ///< per logit
+  std::int64_t norm_launches{1}, rope_launches{1}, activation_launches{1}, residual_launches{1}, loss_launches{1};
+  std::int64_t norm_saved{};                  ///< bytes per element kept for backward beside input and output
+  std::int64_t activation_saved{};            ///< per ffn element beside gate, up and the product
+  std::int64_t logits_kept{4};                ///< per logit, from loss forward to loss backward
+  std::int64_t logits_forward_workspace{4};   ///< per logit, beside the bf16 logits and what is kept
+  std::int64_t logits_backward_workspace{6};  ///< per logit, beside what was kept and the bf16 gradient
+  double optimizer_traffic{};                 ///< per parameter, on the GPU
+  std::int64_t optimizer_bytes{12};           ///< per parameter: master weight and two moments
+  std::int64_t gradient_bytes{2};             ///< per parameter, as accumulated
+};
+
+struct StepOptions {
+  std::int64_t sequence_length{};
+  std::int64_t batch{1};  ///< sequences per micro step over all data-parallel replicas
+  std::int64_t micro_batches{1};
+  kernel::AttentionKernel attention{kernel::AttentionKernel::flash_attention_2};
+  Mask::Kind mask{Mask::Kind::causal};  ///< layers with a sliding window of their own keep it when causal
+  ElementwiseCosts costs{};
+};
+
+/// The logical graph of one training step, as one imaginary device of unlimited size would run it: no strategy, no
+/// communication. One template for each distinct kind of layer. Requires a dense model (no experts, no MLA).
+[[nodiscard]] OpGraph build_training_step(const Transformer& model, const StepOptions& options);
+
+/// Model FLOPs of the whole step over all ranks (6·N·tokens and 3× attention forward, exact pair counts).
+/// The same for every strategy: what is repeated or reshaped does not count.
+[[nodiscard]] Flops model_flops(const OpGraph& graph);
+/// Executed FLOPs of the whole step over all ranks.
+[[nodiscard]] Flops executed_flops(const OpGraph& graph);
+
+}  // namespace ulysim::workload

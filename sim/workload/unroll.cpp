@@ -1,0 +1,172 @@
+#include "sim/workload/unroll.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "sim/base/check.h"
+
+namespace ulysim::workload {
+
+namespace {
+
+constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+
+/// Who wrote each tensor of each block and micro-batch last, with ports resolved to the block that owns them.
+class Writers {
+ public:
+  Writers(const OpGraph& graph, const Role& role) : graph_(graph) {
+    std::int32_t blocks = 0;
+    std::int32_t micro_batches = 0;
+    for (const Instance& instance : role.program) {
+      blocks = std::max(blocks, instance.block + 1);
+      micro_batches = std::max(micro_batches, instance.micro_batch + 1);
+      for (const BlockTemplate& block : graph.templates) {
+        width_ = std::max(width_, block.tensors.size());
+      }
+    }
+    blocks_ = static_cast<std::size_t>(blocks);
+    template_of_.assign(blocks_, nullptr);
+    for (const Instance& instance : role.program) {
+      template_of_[static_cast<std::size_t>(instance.block)] = &graph_.of(instance);
+    }
+    last_.assign(blocks_ * static_cast<std::size_t>(micro_batches) * width_, kNobody);
+  }
+
+  std::uint32_t& last(const Instance& instance, TensorId id) {
+    auto block = static_cast<std::size_t>(instance.block);
+    const Tensor& tensor = template_of_[block]->tensor(id);
+    if (tensor.port == Port::input) {
+      id = port_of(block - 1, Port::output);
+      block -= 1;
+    } else if (tensor.port == Port::grad_output) {
+      id = port_of(block + 1, Port::grad_input);
+      block += 1;
+    }
+    return last_[(static_cast<std::size_t>(instance.micro_batch) * blocks_ + block) * width_ + id.index()];
+  }
+
+ private:
+  TensorId port_of(std::size_t block, Port port) const {
+    ULYSIM_CHECK(block < blocks_ && template_of_[block] != nullptr, "a port leads to no block");
+    const auto& tensors = template_of_[block]->tensors;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i].port == port) {
+        return TensorId(i);
+      }
+    }
+    ULYSIM_CHECK(false, "{} lacks the port that its neighbour reads", template_of_[block]->name);
+    return {};
+  }
+
+  const OpGraph& graph_;
+  std::size_t blocks_{};
+  std::size_t width_{};
+  std::vector<const BlockTemplate*> template_of_;
+  std::vector<std::uint32_t> last_;
+};
+
+class Unroller {
+ public:
+  Unroller(const OpGraph& graph, const Role& role) : graph_(graph), role_(role), writers_(graph, role) {}
+
+  Schedule run() {
+    for (std::size_t i = 0; i < role_.program.size(); ++i) {
+      const Instance& instance = role_.program[i];
+      const Body& body = graph_.of(instance).body(instance.phase);
+      instance_begin_ = static_cast<std::uint32_t>(schedule_.ops.size());
+      // The update starts when everything of the step before it is done.
+      barrier_ = instance.phase == Phase::update;
+      in_body_.assign(body.ops.size(), kNobody);
+      for (std::size_t at = 0; at < body.ops.size();) {
+        const std::int32_t loop = body.ops[at].loop;
+        std::size_t end = at + 1;
+        while (loop >= 0 && end < body.ops.size() && body.ops[end].loop == loop) {
+          ++end;
+        }
+        const std::int64_t trips = loop < 0 ? 1 : body.loops[static_cast<std::size_t>(loop)].trips;
+        for (std::int64_t trip = 0; trip < trips; ++trip) {
+          for (std::size_t op = at; op < end; ++op) {
+            add(i, op,
+                {.op = &body.ops[op],
+                 .instance = static_cast<std::uint32_t>(i),
+                 .trip = static_cast<std::uint32_t>(trip),
+                 .first_trip = trip == 0,
+                 .last_trip = trip + 1 == trips});
+          }
+        }
+        at = end;
+      }
+    }
+    schedule_.first_dependency.push_back(static_cast<std::uint32_t>(schedule_.dependencies.size()));
+    return std::move(schedule_);
+  }
+
+ private:
+  void add(std::size_t instance_index, std::size_t body_index, FlatOp flat) {
+    const Instance& instance = role_.program[instance_index];
+    const Op& op = *flat.op;
+    if (op.when == When::last_micro_batch && !instance.last_micro_batch) {
+      return;
+    }
+    const auto self = static_cast<std::uint32_t>(schedule_.ops.size());
+    ULYSIM_CHECK(self != kNobody, "the program has too many ops");
+    found_.clear();
+    for (const TensorId id : op.reads) {
+      depend_on(writers_.last(instance, id), op.stream);
+    }
+    for (const TensorId id : op.writes) {
+      std::uint32_t& writer = writers_.last(instance, id);
+      depend_on(writer, op.stream);
+      writer = self;
+    }
+    for (const OpId before : op.after) {
+      depend_on(in_body_[before.index()], op.stream);
+    }
+    if (barrier_) {
+      for (std::size_t s = 0; s < kStreams; ++s) {
+        const auto& stream = schedule_.streams[s];
+        const auto before = std::lower_bound(stream.begin(), stream.end(), instance_begin_);
+        if (before != stream.begin()) {
+          depend_on(*(before - 1), op.stream);
+        }
+      }
+    }
+    std::sort(found_.begin(), found_.end());
+    found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
+    schedule_.first_dependency.push_back(static_cast<std::uint32_t>(schedule_.dependencies.size()));
+    schedule_.dependencies.insert(schedule_.dependencies.end(), found_.begin(), found_.end());
+    schedule_.streams[static_cast<std::size_t>(op.stream)].push_back(self);
+    schedule_.ops.push_back(flat);
+    in_body_[body_index] = self;
+  }
+
+  void depend_on(std::uint32_t other, Stream own) {
+    if (other != kNobody && schedule_.ops[other].op->stream != own) {
+      found_.push_back(other);
+    }
+  }
+
+  const OpGraph& graph_;
+  const Role& role_;
+  Writers writers_;
+  Schedule schedule_;
+  std::vector<std::uint32_t> in_body_;
+  std::vector<std::uint32_t> found_;
+  std::uint32_t instance_begin_{};
+  bool barrier_{};
+};
+
+}  // namespace
+
+Schedule unroll(const OpGraph& graph, std::size_t role) {
+  return Unroller(graph, graph.roles[role]).run();
+}
+
+bool allocates(const FlatOp& op, const Tensor& tensor) {
+  return tensor.loop >= 0 || op.first_trip;
+}
+bool frees(const FlatOp& op, const Tensor& tensor) {
+  return tensor.loop >= 0 || op.last_trip;
+}
+
+}  // namespace ulysim::workload

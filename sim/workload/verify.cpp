@@ -1,0 +1,471 @@
+#include "sim/workload/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "sim/workload/dump.h"
+#include "sim/workload/verify_internal.h"
+
+namespace ulysim::workload {
+
+namespace {
+
+bool same_sharding(const Extent& a, const Extent& b) {
+  // KV replication changes the number of key/value heads in an element-wise op and nothing else.
+  return a.split == b.split && a.layout == b.layout && (a.size == b.size || a.dim == Dim::kv_heads);
+}
+
+AxisSet axes_of(const Extent& extent) {
+  AxisSet axes;
+  for (const MeshAxis axis : extent.split) {
+    axes.insert(axis);
+  }
+  return axes;
+}
+
+/// `extent` with the axes of `gone` taken off its split.
+Extent without(Extent extent, AxisSet gone) {
+  std::erase_if(extent.split, [gone](MeshAxis axis) { return gone.contains(axis); });
+  return extent;
+}
+
+std::string text(const Extent& extent) {
+  std::string split;
+  for (const MeshAxis axis : extent.split) {
+    split += fmt::format("/{}", name(axis));
+  }
+  return fmt::format("{}={}{}", name(extent.dim), extent.size, split);
+}
+
+/// Checks the ops of one template.
+class ShapeChecker {
+ public:
+  ShapeChecker(const OpGraph& graph, const BlockTemplate& block, std::vector<std::string>& findings)
+      : graph_(graph), block_(block), findings_(findings), written_(block.tensors.size(), false) {
+    for (std::size_t i = 0; i < block.tensors.size(); ++i) {
+      const Tensor& tensor = block.tensors[i];
+      written_[i] = tensor.persistent || tensor.port == Port::input || tensor.port == Port::grad_output;
+    }
+  }
+
+  void run() {
+    for (const Phase phase : {Phase::forward, Phase::backward, Phase::update}) {
+      phase_ = phase;
+      const Body& body = block_.body(phase);
+      check_loops(body);
+      for (const Op& op : body.ops) {
+        check(op);
+      }
+      check_ring_coverage(body);
+    }
+  }
+
+ private:
+  void find(const Op& op, const std::string& what) {
+    findings_.push_back(fmt::format("{}.{}.{}: {}", block_.name, name(phase_), op.name, what));
+  }
+
+  const Tensor& at(TensorId id) const { return block_.tensor(id); }
+
+  void check(const Op& op) {
+    for (const auto* list : {&op.reads, &op.writes}) {
+      for (const TensorId id : *list) {
+        if (id.index() >= block_.tensors.size()) {
+          find(op, "names a tensor that is not there");
+          return;
+        }
+      }
+    }
+    for (const TensorId id : op.reads) {
+      if (!written_[id.index()]) {
+        find(op, fmt::format("reads {} before anything wrote it", at(id).name));
+      }
+    }
+    std::visit([&](const auto& work) { check_work(op, work); }, op.work);
+    for (const TensorId id : op.writes) {
+      written_[id.index()] = true;
+      producer_[id.index()] = &op;
+    }
+  }
+
+  void check_loops(const Body& body) {
+    std::set<std::int32_t> closed;
+    std::int32_t open = -1;
+    for (const Op& op : body.ops) {
+      if (op.loop != open) {
+        closed.insert(open);
+        open = op.loop;
+        if (open >= 0 && (closed.count(open) != 0 || static_cast<std::size_t>(open) >= body.loops.size())) {
+          find(op, "its loop is not one run of ops");
+        }
+      }
+    }
+  }
+
+  void no_partial(const Op& op, TensorId id) {
+    if (!at(id).partial.empty()) {
+      find(op, fmt::format("reads {}, a partial sum over {}: it was never reduced", at(id).name,
+                           to_string(at(id).partial)));
+    }
+  }
+
+  void check_work(const Op& op, const GemmWork& work) {
+    if (op.reads.size() < 2 || op.writes.size() != 1) {
+      find(op, "a matrix product reads two tensors and writes one");
+      return;
+    }
+    const Tensor& a = at(op.reads[0]);
+    const Tensor& b = at(op.reads[1]);
+    const Tensor& c = at(op.writes[0]);
+    no_partial(op, op.reads[0]);
+    no_partial(op, op.reads[1]);
+    AxisSet contracted;
+    for (const Dim dim : work.m) {
+      match(op, a, c, dim);
+    }
+    for (const Dim dim : work.n) {
+      match(op, b, c, dim);
+    }
+    for (const Dim dim : work.k) {
+      match(op, a, b, dim);
+      if (const Extent* extent = a.find(dim)) {
+        contracted = contracted | axes_of(*extent);
+      }
+    }
+    if (!(graph_.mesh.without_trivial(contracted) == graph_.mesh.without_trivial(c.partial))) {
+      find(op, fmt::format("contracts over {} but its result {} is partial over {}", to_string(contracted), c.name,
+                           to_string(c.partial)));
+    }
+  }
+
+  void match(const Op& op, const Tensor& a, const Tensor& b, Dim dim) {
+    const Extent* left = a.find(dim);
+    const Extent* right = b.find(dim);
+    if (left == nullptr || right == nullptr) {
+      find(op, fmt::format("{} and {} do not both have {}", a.name, b.name, name(dim)));
+    } else if (!same_sharding(*left, *right)) {
+      find(op, fmt::format("{} has {} but {} has {}", a.name, text(*left), b.name, text(*right)));
+    }
+  }
+
+  void check_work(const Op& op, const AttentionWork& work) {
+    const bool forward = work.direction == kernel::Direction::forward;
+    if (op.reads.size() < (forward ? 3U : 6U) || op.writes.size() < (forward ? 2U : 3U)) {
+      find(op, "attention lacks an operand");
+      return;
+    }
+    const Tensor& q = at(op.reads[0]);
+    const Tensor& k = at(op.reads[1]);
+    for (const TensorId id : op.reads) {
+      no_partial(op, id);
+    }
+    const Extent* q_tokens = q.find(Dim::tokens);
+    const Extent* k_tokens = k.find(Dim::tokens);
+    const Extent* q_heads = q.find(Dim::heads);
+    const Extent* k_heads = k.find(Dim::kv_heads);
+    if (q_tokens == nullptr || k_tokens == nullptr || q_heads == nullptr || k_heads == nullptr) {
+      find(op, "attention needs tokens and heads");
+      return;
+    }
+    AxisSet allowed{MeshAxis::ring};
+    for (const Extent* extent : {q_tokens, k_tokens}) {
+      for (const MeshAxis axis : extent->split) {
+        if (!allowed.contains(axis) && graph_.mesh.size(axis) > 1) {
+          find(op, fmt::format("sees {} of the tokens only: an all-to-all or a gather over {} is missing",
+                               text(*extent), name(axis)));
+        }
+      }
+    }
+    if (q_heads->split != k_heads->split) {
+      find(op, fmt::format("q has {} but k has {}", text(*q_heads), text(*k_heads)));
+    }
+    if (local_size(*q_heads, graph_.mesh) % local_size(*k_heads, graph_.mesh) != 0) {
+      find(op, fmt::format("{} query heads do not share {} key/value heads", local_size(*q_heads, graph_.mesh),
+                           local_size(*k_heads, graph_.mesh)));
+    }
+    if (!forward) {
+      match(op, q, at(op.reads[5]), Dim::tokens);
+      match(op, q, at(op.reads[5]), Dim::heads);
+    }
+    match(op, q, at(op.writes[0]), Dim::tokens);
+    match(op, q, at(op.writes[0]), Dim::heads);
+    check_ring(op, work, op.reads[1]);
+    check_ring(op, work, op.reads[2]);
+  }
+
+  /// A key/value tensor of ring step s must come straight from the transfer of the tensor of step s−1.
+  void check_ring(const Op& op, const AttentionWork& work, TensorId id) {
+    std::int64_t hops = 0;
+    TensorId source = id;
+    while (true) {
+      const auto made = producer_.find(source.index());
+      const Op* by = made == producer_.end() ? nullptr : made->second;
+      const auto* move = by == nullptr ? nullptr : std::get_if<CollectiveWork>(&by->work);
+      if (move == nullptr || move->kind != CollectiveKind::send_recv) {
+        break;
+      }
+      const auto slot = std::find(by->writes.begin(), by->writes.end(), source) - by->writes.begin();
+      source = by->reads[static_cast<std::size_t>(slot)];
+      ++hops;
+      if (hops > graph_.mesh.size(MeshAxis::ring)) {
+        break;
+      }
+    }
+    if (hops != work.key_shift) {
+      find(op, fmt::format("attends to {} as of {} hops on the ring, but that tensor made {}", at(id).name,
+                           work.key_shift, hops));
+    }
+  }
+
+  /// With keys split over the ring, the calls of one pass together see every rank's keys exactly once.
+  void check_ring_coverage(const Body& body) {
+    const std::int64_t rings = graph_.mesh.size(MeshAxis::ring);
+    std::map<std::pair<kernel::Direction, bool>, std::vector<std::int64_t>> shifts;
+    const Op* last = nullptr;
+    for (const Op& op : body.ops) {
+      const auto* work = std::get_if<AttentionWork>(&op.work);
+      if (work == nullptr || op.reads.size() < 2) {
+        continue;
+      }
+      const Extent* tokens = at(op.reads[1]).find(Dim::tokens);
+      if (rings > 1 && tokens != nullptr && tokens->split_by(MeshAxis::ring)) {
+        shifts[{work->direction, op.recomputed}].push_back(work->key_shift);
+        last = &op;
+      }
+    }
+    for (auto& [pass, seen] : shifts) {
+      std::sort(seen.begin(), seen.end());
+      for (std::size_t i = 0; i < seen.size() || i < static_cast<std::size_t>(rings); ++i) {
+        if (seen.size() != static_cast<std::size_t>(rings) || seen[i] != static_cast<std::int64_t>(i)) {
+          find(*last, fmt::format("the ring of {} is seen in {} steps that do not cover it", rings, seen.size()));
+          break;
+        }
+      }
+    }
+  }
+
+  void check_work(const Op& op, const ElementwiseWork& work) {
+    AxisSet summed;
+    for (const TensorId id : op.reads) {
+      summed = summed | at(id).partial;
+    }
+    std::vector<TensorId> all = op.reads;
+    all.insert(all.end(), op.writes.begin(), op.writes.end());
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        for (const Extent& extent : at(all[i]).shape) {
+          if (at(all[j]).find(extent.dim) != nullptr) {
+            match(op, at(all[j]), at(all[i]), extent.dim);
+          }
+        }
+      }
+    }
+    for (const Traffic& t : work.traffic) {
+      if (std::find(all.begin(), all.end(), t.tensor) == all.end()) {
+        find(op, "moves bytes of a tensor that it neither reads nor writes");
+      }
+    }
+    if (!summed.empty()) {
+      // Adding up partial sums is linear; anything else must wait for the reduction.
+      for (const TensorId id : all) {
+        if (!(at(id).partial == summed)) {
+          find(op, fmt::format("mixes {} (partial over {}) with partial sums over {}", at(id).name,
+                               to_string(at(id).partial), to_string(summed)));
+        }
+      }
+      return;
+    }
+    for (const TensorId id : op.writes) {
+      // What an output lacks was summed over: tokens in a weight gradient, vocabulary in a look-up.
+      const Tensor& out = at(id);
+      AxisSet expected;
+      for (const TensorId in : op.reads) {
+        for (const Extent& extent : at(in).shape) {
+          const bool contracted = extent.dim == Dim::batch || extent.dim == Dim::tokens || extent.dim == Dim::vocab;
+          if (contracted && out.find(extent.dim) == nullptr) {
+            expected = expected | axes_of(extent);
+          }
+        }
+      }
+      if (!(graph_.mesh.without_trivial(expected) == graph_.mesh.without_trivial(out.partial))) {
+        find(op, fmt::format("writes {}, which should be partial over {} but is over {}", out.name, to_string(expected),
+                             to_string(out.partial)));
+      }
+    }
+  }
+
+  void check_work(const Op& op, const CollectiveWork& work) {
+    if (op.reads.size() != op.writes.size() || op.reads.empty()) {
+      find(op, "a collective turns each tensor into one");
+      return;
+    }
+    if (graph_.mesh.size(work.axes) < 2) {
+      find(op, fmt::format("a collective over {} has one member", to_string(work.axes)));
+    }
+    for (std::size_t i = 0; i < op.reads.size(); ++i) {
+      const Tensor& in = at(op.reads[i]);
+      const Tensor& out = at(op.writes[i]);
+      if (in.shape.size() != out.shape.size()) {
+        find(op, fmt::format("{} and {} differ in rank", in.name, out.name));
+        continue;
+      }
+      check_collective(op, work, in, out);
+    }
+  }
+
+  void check_collective(const Op& op, const CollectiveWork& work, const Tensor& in, const Tensor& out) {
+    const AxisSet axes = graph_.mesh.without_trivial(work.axes);
+    AxisSet off;  // taken off some extent of `in`
+    AxisSet on;   // put on some extent of `out`
+    for (std::size_t d = 0; d < in.shape.size(); ++d) {
+      const Extent& a = in.shape[d];
+      const Extent& b = out.shape[d];
+      const bool same_rest = without(a, axes) == without(b, axes);
+      if (a.dim != b.dim || !same_rest) {
+        find(op, fmt::format("turns {} into {}", text(a), text(b)));
+        return;
+      }
+      for (const MeshAxis axis : kAxes) {
+        if (axes.contains(axis) && a.split_by(axis) != b.split_by(axis)) {
+          (a.split_by(axis) ? off : on).insert(axis);
+          const std::optional<Dim> expected = a.split_by(axis) ? work.from : work.to;
+          if (expected && *expected != a.dim) {
+            find(op, fmt::format("moves the split of {} instead of {}", name(a.dim), name(*expected)));
+          }
+        }
+      }
+    }
+    AxisSet summed;  // partial before and not after
+    for (const MeshAxis axis : kAxes) {
+      if (in.partial.contains(axis) && !out.partial.contains(axis)) {
+        summed.insert(axis);
+      }
+      if (!in.partial.contains(axis) && out.partial.contains(axis)) {
+        find(op, fmt::format("makes {} partial", out.name));
+      }
+    }
+    bool right = false;
+    switch (work.kind) {
+      case CollectiveKind::all_to_all:
+        right = off == axes && on == axes && summed.empty();
+        break;
+      case CollectiveKind::all_gather:
+        right = off == axes && on.empty() && summed.empty();
+        break;
+      case CollectiveKind::reduce_scatter:
+        right = off.empty() && on == axes && graph_.mesh.without_trivial(summed) == axes;
+        break;
+      case CollectiveKind::all_reduce:
+        right = off.empty() && on.empty() && graph_.mesh.without_trivial(summed) == axes;
+        break;
+      case CollectiveKind::send_recv:
+        right = off.empty() && on.empty() && summed.empty();
+        break;
+    }
+    if (!right) {
+      find(op, fmt::format("is no {} over {} of {} into {}", name(work.kind), to_string(work.axes), describe(in),
+                           describe(out)));
+    }
+  }
+
+  void check_work(const Op& op, const PipelineWork& work) {
+    if (work.peer_role >= graph_.roles.size()) {
+      find(op, "sends to a role that is not there");
+    }
+  }
+
+  void check_work(const Op& op, const CopyWork&) {
+    if (op.reads.size() != op.writes.size() || op.reads.empty()) {
+      find(op, "a copy turns each tensor into one");
+      return;
+    }
+    for (std::size_t i = 0; i < op.reads.size(); ++i) {
+      const Tensor& from = at(op.reads[i]);
+      const Tensor& to = at(op.writes[i]);
+      if (from.shape != to.shape || from.space == to.space) {
+        find(op, fmt::format("{} and {} are no two places of one tensor", from.name, to.name));
+      }
+    }
+  }
+
+  void check_work(const Op&, const HostWork&) {}
+
+  const OpGraph& graph_;
+  const BlockTemplate& block_;
+  std::vector<std::string>& findings_;
+  std::vector<bool> written_;
+  std::map<std::size_t, const Op*> producer_;
+  Phase phase_{Phase::forward};
+};
+
+/// Every tensor that a body allocates is freed once, and after its last use.
+void verify_lifetimes(const BlockTemplate& block, std::vector<std::string>& findings) {
+  std::vector<int> state(block.tensors.size(), 0);  // 0 not there, 1 there, 2 gone
+  for (std::size_t i = 0; i < block.tensors.size(); ++i) {
+    const Tensor& tensor = block.tensors[i];
+    const bool comes_in = tensor.port == Port::input || tensor.port == Port::grad_output;
+    state[i] = tensor.persistent || comes_in ? 1 : 0;
+  }
+  const auto find = [&](const Op& op, TensorId id, const char* what) {
+    findings.push_back(fmt::format("{}.{}: {} {}", block.name, op.name, what, block.tensor(id).name));
+  };
+  std::vector<bool> used(block.tensors.size(), false);
+  for (const Body& body : block.bodies) {
+    for (const Op& op : body.ops) {
+      for (const TensorId id : op.allocs) {
+        if (state[id.index()] != 0) {
+          find(op, id, "allocates a second time");
+        }
+        state[id.index()] = 1;
+      }
+      for (const auto* list : {&op.reads, &op.writes}) {
+        for (const TensorId id : *list) {
+          used[id.index()] = true;
+          if (state[id.index()] != 1) {
+            find(op, id, "uses while it is not allocated");
+          }
+        }
+      }
+      for (const TensorId id : op.frees) {
+        if (state[id.index()] != 1 || block.tensor(id).persistent) {
+          find(op, id, "frees what is not its to free:");
+        }
+        state[id.index()] = 2;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < block.tensors.size(); ++i) {
+    const Tensor& tensor = block.tensors[i];
+    const bool goes_out = tensor.port == Port::output || tensor.port == Port::grad_input;
+    if (!tensor.persistent && used[i] && state[i] != (goes_out ? 1 : 2)) {
+      findings.push_back(fmt::format("{}: {} is {}", block.name, tensor.name,
+                                     goes_out ? "handed on but not allocated" : "allocated and never freed"));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> verify_shapes(const OpGraph& graph) {
+  std::vector<std::string> findings;
+  for (const BlockTemplate& block : graph.templates) {
+    ShapeChecker(graph, block, findings).run();
+  }
+  return findings;
+}
+
+std::vector<std::string> verify(const OpGraph& graph) {
+  std::vector<std::string> findings = verify_shapes(graph);
+  for (const BlockTemplate& block : graph.templates) {
+    verify_lifetimes(block, findings);
+  }
+  if (findings.empty()) {
+    verify_execution(graph, findings);
+  }
+  return findings;
+}
+
+}  // namespace ulysim::workload

@@ -1,0 +1,192 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/workload/unroll.h"
+#include "sim/workload/verify_internal.h"
+
+namespace ulysim::workload {
+
+namespace {
+
+/// One role in the play.
+struct Player {
+  Schedule schedule{};
+  std::vector<std::uint32_t> missing{};  ///< dependencies not done, by op
+  std::vector<std::vector<std::uint32_t>> followers{};
+  std::vector<bool> done{};
+  std::array<std::size_t, kStreams> head{};
+  std::array<std::int64_t, kCreditPools> out{};
+  std::size_t issued{};
+  std::size_t finished{};
+};
+
+Player start(const OpGraph& graph, std::size_t role) {
+  Player player{.schedule = unroll(graph, role)};
+  const std::size_t ops = player.schedule.ops.size();
+  player.missing.resize(ops);
+  player.followers.resize(ops);
+  player.done.resize(ops, false);
+  for (std::size_t op = 0; op < ops; ++op) {
+    const auto dependencies = player.schedule.dependencies_of(op);
+    player.missing[op] = static_cast<std::uint32_t>(dependencies.size());
+    for (const std::uint32_t before : dependencies) {
+      player.followers[before].push_back(static_cast<std::uint32_t>(op));
+    }
+  }
+  return player;
+}
+
+class Play {
+ public:
+  explicit Play(const OpGraph& graph) : graph_(graph) {
+    for (std::size_t role = 0; role < graph.roles.size(); ++role) {
+      players_.push_back(start(graph, role));
+    }
+  }
+
+  void run(std::vector<std::string>& findings) {
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (std::size_t role = 0; role < players_.size(); ++role) {
+        moved = advance(role) || moved;
+      }
+    }
+    for (std::size_t role = 0; role < players_.size(); ++role) {
+      if (players_[role].finished < players_[role].schedule.ops.size()) {
+        findings.push_back(blocked(role));
+      }
+    }
+  }
+
+ private:
+  bool advance(std::size_t role) {
+    Player& player = players_[role];
+    bool moved = issue(player);
+    for (std::size_t stream = 0; stream < kStreams; ++stream) {
+      const auto& queue = player.schedule.streams[stream];
+      while (player.head[stream] < queue.size() && ready(role, queue[player.head[stream]])) {
+        finish(role, queue[player.head[stream]]);
+        moved = true;
+      }
+    }
+    return moved;
+  }
+
+  /// The host issues in order, and stops at an op that synchronises until what it waits for is done.
+  static bool issue(Player& player) {
+    const std::size_t before = player.issued;
+    while (player.issued < player.schedule.ops.size()) {
+      const Op& op = *player.schedule.ops[player.issued].op;
+      if (op.drains && player.finished < player.issued) {
+        break;
+      }
+      if (player.issued > 0 && player.schedule.ops[player.issued - 1].op->host_waits &&
+          !player.done[player.issued - 1]) {
+        break;
+      }
+      ++player.issued;
+    }
+    return player.issued != before;
+  }
+
+  bool ready(std::size_t role, std::uint32_t index) {
+    Player& player = players_[role];
+    if (index >= player.issued || player.missing[index] > 0) {
+      return false;
+    }
+    const Op& op = *player.schedule.ops[index].op;
+    const auto pool = static_cast<std::size_t>(op.acquire);
+    if (op.acquire != CreditPool::none && player.out[pool] >= graph_.credit_windows[pool]) {
+      return false;
+    }
+    const auto* message = std::get_if<PipelineWork>(&op.work);
+    return message == nullptr || peer_waits(role, op, *message);
+  }
+
+  /// A message passes when its other end stands at the head of its stream with everything else it needs.
+  bool peer_waits(std::size_t role, const Op& op, const PipelineWork& message) {
+    Player& peer = players_[message.peer_role];
+    const auto stream = static_cast<std::size_t>(op.stream);
+    for (std::size_t s = 0; s < kStreams; ++s) {
+      const auto& queue = peer.schedule.streams[s];
+      // An end that has passed already keeps its partner's way open.
+      for (std::size_t at = 0; at <= peer.head[s] && at < queue.size(); ++at) {
+        const auto* other = std::get_if<PipelineWork>(&peer.schedule.ops[queue[at]].op->work);
+        if (other == nullptr || other->tag != message.tag || other->side == message.side || other->peer_role != role ||
+            s != stream) {
+          continue;
+        }
+        const bool passed = at < peer.head[s];
+        if (passed || (queue[at] < peer.issued && peer.missing[queue[at]] == 0)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  void finish(std::size_t role, std::uint32_t index) {
+    Player& player = players_[role];
+    const Op& op = *player.schedule.ops[index].op;
+    player.done[index] = true;
+    ++player.finished;
+    ++player.head[static_cast<std::size_t>(op.stream)];
+    if (op.acquire != CreditPool::none) {
+      ++player.out[static_cast<std::size_t>(op.acquire)];
+    }
+    if (op.release != CreditPool::none) {
+      --player.out[static_cast<std::size_t>(op.release)];
+    }
+    for (const std::uint32_t follower : player.followers[index]) {
+      --player.missing[follower];
+    }
+  }
+
+  std::string blocked(std::size_t role) const {
+    const Player& player = players_[role];
+    std::string names;
+    for (std::size_t stream = 0; stream < kStreams; ++stream) {
+      const auto& queue = player.schedule.streams[stream];
+      if (player.head[stream] < queue.size()) {
+        const FlatOp& flat = player.schedule.ops[queue[player.head[stream]]];
+        const Instance& instance = graph_.roles[role].program[flat.instance];
+        names += fmt::format("{}{} of block {} ({})", names.empty() ? "" : ", ", flat.op->name, instance.block,
+                             name(static_cast<Stream>(stream)));
+      }
+    }
+    return fmt::format("deadlock: role {} stops with {} blocked", graph_.roles[role].name, names);
+  }
+
+  const OpGraph& graph_;
+  std::vector<Player> players_;
+};
+
+/// The collectives of a role in order, as (axes, kind).
+std::vector<std::pair<std::uint8_t, CollectiveKind>> collectives_of(const OpGraph& graph, const Role& role) {
+  std::vector<std::pair<std::uint8_t, CollectiveKind>> sequence;
+  for (const Instance& instance : role.program) {
+    for (const Op& op : graph.of(instance).body(instance.phase).ops) {
+      if (const auto* work = std::get_if<CollectiveWork>(&op.work)) {
+        sequence.emplace_back(work->axes.bits(), work->kind);
+      }
+    }
+  }
+  return sequence;
+}
+
+}  // namespace
+
+void verify_execution(const OpGraph& graph, std::vector<std::string>& findings) {
+  for (std::size_t role = 1; role < graph.roles.size(); ++role) {
+    if (graph.roles[role].stage == graph.roles[role - 1].stage &&
+        collectives_of(graph, graph.roles[role]) != collectives_of(graph, graph.roles[role - 1])) {
+      findings.push_back(
+          fmt::format("roles {} and {} enter other collectives", graph.roles[role - 1].name, graph.roles[role].name));
+    }
+  }
+  Play(graph).run(findings);
+}
+
+}  // namespace ulysim::workload
