@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "calibration/fit_parts.h"
+#include "calibration/least_squares.h"
+#include "hw_models/cost/roofline.h"
+
+namespace ulysim::calibration {
+namespace {
+
+struct Tile {
+  std::int64_t m{};
+  std::int64_t n{};
+};
+// The tiles that cuBLAS and CUTLASS mostly choose for large bf16 products.
+constexpr Tile kTiles[] = {{128, 128}, {128, 256}, {256, 128}, {256, 256}};
+
+constexpr double kPicosecondsPerMicrosecond = 1e6;
+constexpr double kAssumedSustained = 0.87;
+
+spec::Sourced<std::int64_t> count_of(std::int64_t value, const spec::Sourced<double>& like) {
+  return {.value = value, .source = like.source, .kind = like.kind};
+}
+
+// Order: efficiency, wave quantisation, k overhead, launch in microseconds.
+const std::vector<Unknown> kUnknowns{
+    {.start = 0.85, .low = 0.2, .high = 1.0},
+    {.start = 0.5, .low = 0.0, .high = 1.0},
+    {.start = 200.0, .low = 0.0, .high = 2000.0},
+    {.start = 3.0, .low = 1.0, .high = 5.0},
+};
+
+void set(cost::GemmProfile& gemm, const std::vector<double>& x) {
+  gemm.efficiency.value = x[0];
+  gemm.wave_quantisation.value = x[1];
+  gemm.k_overhead.value = x[2];
+  gemm.launch.value = Duration(static_cast<std::int64_t>(x[3] * kPicosecondsPerMicrosecond));
+}
+
+struct Best {
+  double cost{std::numeric_limits<double>::infinity()};
+  Tile tile{};
+  std::vector<double> x{};
+  std::vector<double> residuals{};
+};
+
+Best fit_tile(Tile tile, const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfile profile) {
+  profile.gemm.tile_m.value = tile.m;
+  profile.gemm.tile_n.value = tile.n;
+  profile.gemm.sustained.value = 1.0;
+  const Residuals residuals = [&](const std::vector<double>& x) {
+    set(profile.gemm, x);
+    std::vector<double> r;
+    r.reserve(samples.size());
+    for (const Sample* sample : samples) {
+      r.push_back(std::log(cost::kernel_seconds(sample->kernels.front(), gpu, profile) / sample->seconds));
+    }
+    return r;
+  };
+  Best best{.tile = tile};
+  best.x = least_squares(residuals, std::vector<double>(samples.size(), 1.0), kUnknowns);
+  best.residuals = residuals(best.x);
+  best.cost = robust_sigma(best.residuals);
+  return best;
+}
+
+double rate_of(const Sample& sample) {
+  return flops_of(sample) / sample.seconds;
+}
+
+// The best shape that a scan sustains over the best shape of short bursts, on the same GPU: both are maxima, so their
+// ratio is fair where a ratio to one shape's prediction would not be. Of many bursts the second best counts: one
+// lucky draw must not set the scale.
+spec::Sourced<double> sustained_factor(const SampleList& samples, const std::string& name) {
+  std::map<std::string, SampleList> by_gpu;
+  for (const Sample* sample : samples) {
+    by_gpu[sample->gpu].push_back(sample);
+  }
+  for (auto& [gpu, list] : by_gpu) {
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Sample* a, const Sample* b) { return rate_of(*a) > rate_of(*b); });
+    SampleList bursts;
+    SampleList sustained;
+    for (const Sample* sample : list) {
+      (sample->regime == Regime::burst ? bursts : sustained).push_back(sample);
+    }
+    if (!bursts.empty() && !sustained.empty()) {
+      const Sample* burst = bursts[std::min<std::size_t>(bursts.size() - 1, 1)];
+      const double factor = std::min(1.0, rate_of(*sustained.front()) / rate_of(*burst));
+      return fitted_value(rounded(factor), {burst, sustained.front()}, name);
+    }
+  }
+  return assumed_value(kAssumedSustained,
+                       "no sustained sample; as Hopper sustains (MAMF against aiconfigurator bursts)");
+}
+
+}  // namespace
+
+void fit_gemm(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfile& profile) {
+  SampleList bursts;
+  std::copy_if(samples.begin(), samples.end(), std::back_inserter(bursts),
+               [](const Sample* sample) { return sample->regime == Regime::burst; });
+  Best best;
+  for (const Tile tile : kTiles) {
+    Best candidate = fit_tile(tile, bursts, gpu, profile);
+    if (candidate.cost < best.cost) {
+      best = candidate;
+    }
+  }
+  const auto sourced = [&](double value) { return fitted_value(rounded(value), bursts, profile.name); };
+  cost::GemmProfile& gemm = profile.gemm;
+  gemm.efficiency = sourced(best.x[0]);
+  gemm.efficiency.spread = rounded(robust_sigma(best.residuals));
+  gemm.wave_quantisation = sourced(best.x[1]);
+  gemm.k_overhead = sourced(best.x[2]);
+  gemm.tile_m = count_of(best.tile.m, gemm.efficiency);
+  gemm.tile_n = count_of(best.tile.n, gemm.efficiency);
+  const double nanoseconds = std::round(best.x[3] * 1e3);
+  gemm.launch = {.value = Duration(static_cast<std::int64_t>(nanoseconds) * 1000),
+                 .source = gemm.efficiency.source,
+                 .kind = gemm.efficiency.kind};
+  gemm.sustained = sustained_factor(samples, profile.name);
+}
+
+}  // namespace ulysim::calibration

@@ -1,0 +1,115 @@
+// How far the shipped kernel profiles are from published measurements, held-out ones included. The bounds are what is
+// reached, rounded up; a worse model fails, a better one may tighten them.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "calibration/fit.h"
+#include "hw_models/cost/roofline.h"
+#include "hw_models/spec/load.h"
+
+namespace ulysim::calibration {
+namespace {
+
+using kernel::Attention;
+using kernel::AttentionKernel;
+using kernel::Direction;
+
+const std::filesystem::path kCatalog = std::filesystem::path(ULYSIM_SOURCE_DIR) / "hw_models" / "catalog";
+
+class KernelValidation : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(KernelValidation, ErrorsStayWithinWhatWasReached) {
+  const spec::Gpu gpu = spec::Catalog(kCatalog).load_gpu(GetParam());
+  const FitReport report = assess_fit(load_samples(kCatalog, gpu.kernel_profile), gpu);
+  const std::string text = to_text(report);
+  for (const GroupErrors& group : report.groups) {
+    if (group.group == "gemm >= 10 GFLOP") {
+      EXPECT_LE(group.fitted.median, 0.06) << text;
+      EXPECT_LE(group.held_out.median, 0.06) << text;
+      EXPECT_LE(group.held_out.p90, 0.17) << text;
+    } else if (group.group.find("d128") != std::string::npos) {
+      EXPECT_LE(group.fitted.median, 0.07) << group.group << "\n" << text;
+      EXPECT_LE(group.fitted.p90, 0.12) << group.group << "\n" << text;
+      // Half of a dozen rows tells little: the curve's ends are then unsupported.
+      EXPECT_LE(group.held_out.median, 0.18) << group.group << "\n" << text;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, KernelValidation, ::testing::Values("a100-80-sxm", "h100-sxm", "h200-sxm"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// TFLOP/s of a causal square, one sequence of 32 heads of 128.
+double causal_rate(const char* name, AttentionKernel implementation, Direction direction, std::int64_t length) {
+  const spec::Gpu gpu = spec::Catalog(kCatalog).load_gpu(name);
+  const Attention a{.implementation = implementation,
+                    .direction = direction,
+                    .heads = 32,
+                    .kv_heads = 8,
+                    .head_dim = 128,
+                    .queries = length,
+                    .keys = length,
+                    .pairs = length * (length + 1) / 2};
+  return executed_flops(a).value() / cost::kernel_seconds(a, gpu, cost::find_kernel_profile(kCatalog, gpu)) / 1e12;
+}
+
+// ifromeast AI_analysis, 64K to 256K: forward 327 to 345 TFLOP/s, both 305 to 309 (3.5 = 1 + 2.5 in FLOPs).
+TEST(KernelRates, FlashAttention2OnH100AtLength) {
+  const double forward = causal_rate("h100-sxm", AttentionKernel::flash_attention_2, Direction::forward, 131072);
+  const double backward = causal_rate("h100-sxm", AttentionKernel::flash_attention_2, Direction::backward, 131072);
+  EXPECT_NEAR(forward, 336.0, 0.04 * 336.0);
+  EXPECT_NEAR(3.5 / (1.0 / forward + 2.5 / backward), 307.0, 0.04 * 307.0);
+}
+
+// UPipe (arXiv 2602.21196) at a million tokens executes 598 to 630 TFLOP/s of kernels in two forwards and a backward:
+// 4.5 = 2 + 2.5. Not used by the fit; the backward samples of the paper are for an older kernel.
+TEST(KernelRates, FlashAttention3OnH100AtAMillionTokens) {
+  const double forward = causal_rate("h100-sxm", AttentionKernel::flash_attention_3, Direction::forward, 1 << 20);
+  const double backward = causal_rate("h100-sxm", AttentionKernel::flash_attention_3, Direction::backward, 1 << 20);
+  EXPECT_NEAR(4.5 / (2.0 / forward + 2.5 / backward), 614.0, 0.08 * 614.0);
+}
+
+// An endless sequence may not run faster than the best rate that anybody measured.
+TEST(KernelRates, CurvesDoNotExtrapolateAboveTheEvidence) {
+  for (const char* name : {"a100-80-sxm", "h100-sxm", "h200-sxm"}) {
+    const spec::Gpu gpu = spec::Catalog(kCatalog).load_gpu(name);
+    for (const Direction direction : {Direction::forward, Direction::backward}) {
+      for (const auto implementation :
+           {AttentionKernel::flash_attention_2, AttentionKernel::flash_attention_3, AttentionKernel::cudnn}) {
+        double best = 0.0;
+        for (const Sample& sample : load_samples(kCatalog, gpu.kernel_profile)) {
+          const auto* a = std::get_if<Attention>(&sample.kernels.front());
+          if (a != nullptr && a->implementation == implementation) {
+            best = std::max(best, flops_of(sample) / sample.seconds / 1e12);
+          }
+        }
+        if (best > 0.0) {
+          EXPECT_LE(causal_rate(name, implementation, direction, std::int64_t{1} << 24), best)
+              << name << " " << cost::name_of(implementation) << " " << cost::name_of(direction);
+        }
+      }
+    }
+  }
+}
+
+// NVIDIA aiconfigurator and MAMF bracket what large GEMMs sustain: A100 about 250 (FlagPerf 259), H100 650 to 750.
+TEST(KernelRates, LargeGemmsSustainTheirPublishedRates) {
+  const auto rate = [](const char* name) {
+    const spec::Gpu gpu = spec::Catalog(kCatalog).load_gpu(name);
+    const kernel::Gemm gemm{.m = 16384, .n = 8192, .k = 8192};
+    return executed_flops(gemm).value() / cost::kernel_seconds(gemm, gpu, cost::find_kernel_profile(kCatalog, gpu)) /
+           1e12;
+  };
+  EXPECT_NEAR(rate("a100-80-sxm"), 255.0, 13.0);
+  EXPECT_NEAR(rate("h100-sxm"), 700.0, 50.0);
+}
+
+}  // namespace
+}  // namespace ulysim::calibration
