@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "hw_models/spec/read_sourced.h"
+#include "hw_models/spec/read_sourced.h"  // and with it the document reader: this floor reads files as spec does
 #include "sim/base/check.h"
 #include "sim/base/diagnostics.h"
-#include "sim/config/document.h"
-#include "sim/config/mapping.h"
 
 namespace ulysim::cost {
 namespace {
