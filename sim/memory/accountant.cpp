@@ -1,0 +1,219 @@
+#include "sim/memory/accountant.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/workload/shape.h"
+
+namespace ulysim::memory {
+namespace {
+
+/// A tensor of a template, all blocks and micro-batches together.
+struct Account {
+  const workload::BlockTemplate* block{};
+  const workload::Tensor* tensor{};
+  std::int64_t bytes{};       ///< of one copy; of a tensor in a loop, of one trip
+  std::int64_t persistent{};  ///< copies that are always there
+  std::int64_t alive{};
+};
+
+struct Entry {
+  Instant at{};
+  std::int8_t sign{};  ///< −1 sorts before +1
+  std::uint32_t op{};
+  std::uint32_t account{};
+};
+
+class Accountant {
+ public:
+  Accountant(const workload::OpGraph& graph, const workload::Schedule& schedule, const results::RankTimeline& rank)
+      : graph_(graph), schedule_(schedule), rank_(rank) {
+    ULYSIM_CHECK(rank.spans.size() == schedule.ops.size(), "{} spans of {} ops", rank.spans.size(),
+                 schedule.ops.size());
+    open_accounts();
+    find_blocks();
+    write_entries();
+  }
+
+  MemoryResult run() { return {.gpu = usage_of(workload::Space::gpu), .host = usage_of(workload::Space::host)}; }
+
+ private:
+  void open_accounts() {
+    for (const workload::BlockTemplate& block : graph_.templates) {
+      begin_.push_back(accounts_.size());
+      for (const workload::Tensor& tensor : block.tensors) {
+        Account account{.block = &block, .tensor = &tensor, .persistent = tensor.persistent ? block.instances : 0};
+        if (tensor.loop < 0) {
+          account.bytes = workload::held_bytes(graph_, block.bodies.front(), tensor).value();
+        }
+        accounts_.push_back(account);
+      }
+    }
+  }
+
+  void find_blocks() {
+    for (const workload::Instance& instance : program()) {
+      const auto block = static_cast<std::size_t>(instance.block);
+      if (template_of_.size() <= block) {
+        template_of_.resize(block + 1);
+      }
+      template_of_[block] = instance.block_template.index();
+    }
+  }
+
+  void write_entries() {
+    for (std::uint32_t op = 0; op < schedule_.ops.size(); ++op) {
+      const workload::FlatOp& flat = schedule_.ops[op];
+      const workload::Instance& instance = program()[flat.instance];
+      const workload::BlockTemplate& block = graph_.of(instance);
+      const workload::Body& body = block.body(instance.phase);
+      const auto enter = [&](TensorId id, Instant at, std::int8_t sign) {
+        const std::size_t account = account_of(instance, id);
+        const workload::Tensor& tensor = *accounts_[account].tensor;
+        ULYSIM_CHECK(!tensor.persistent, "{}.{} allocates or frees {}, which is persistent", block.name, flat.op->name,
+                     tensor.name);
+        if (tensor.loop >= 0) {
+          accounts_[account].bytes = workload::held_bytes(graph_, body, tensor).value();
+        }
+        entries_.push_back({.at = at, .sign = sign, .op = op, .account = static_cast<std::uint32_t>(account)});
+      };
+      for (const TensorId id : flat.op->allocs) {
+        if (workload::allocates(flat, block.tensor(id))) {
+          enter(id, rank_.spans[op].begin, 1);
+        }
+      }
+      for (const TensorId id : flat.op->frees) {
+        if (workload::frees(flat, block.tensor(id))) {
+          enter(id, rank_.spans[op].end, -1);
+        }
+      }
+    }
+    std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+      return std::tuple(a.at.value(), a.sign, a.op) < std::tuple(b.at.value(), b.sign, b.op);
+    });
+  }
+
+  /// A block's input is the output of the block before it, and its incoming gradient that of the block after it: one
+  /// tensor with two names, kept under the name that allocates it.
+  [[nodiscard]] std::size_t account_of(const workload::Instance& instance, TensorId id) const {
+    const workload::Port port = graph_.of(instance).tensor(id).port;
+    const auto block = static_cast<std::size_t>(instance.block);
+    if (port == workload::Port::input) {
+      return account_of_port(block - 1, workload::Port::output);
+    }
+    if (port == workload::Port::grad_output) {
+      return account_of_port(block + 1, workload::Port::grad_input);
+    }
+    return begin_[instance.block_template.index()] + id.index();
+  }
+
+  [[nodiscard]] std::size_t account_of_port(std::size_t block, workload::Port port) const {
+    ULYSIM_CHECK(block < template_of_.size() && template_of_[block], "a port leads to no block");
+    const std::size_t index = *template_of_[block];
+    const workload::BlockTemplate& owner = graph_.templates[index];
+    for (std::size_t i = 0; i < owner.tensors.size(); ++i) {
+      if (owner.tensors[i].port == port) {
+        return begin_[index] + i;
+      }
+    }
+    throw InternalError(fmt::format("{} lacks the port that its neighbour frees", owner.name));
+  }
+
+  Usage usage_of(workload::Space space) {
+    std::int64_t persistent = 0;
+    for (const Account& account : accounts_) {
+      if (account.tensor->space == space) {
+        persistent += account.persistent * account.bytes;
+      }
+    }
+    Usage usage{.curve = {{.at = Instant{}, .bytes = persistent}}, .peak = persistent};
+    std::int64_t bytes = persistent;
+    std::size_t peak_end = 0;  // entries up to here have happened at the peak
+    for (std::size_t i = 0; i < entries_.size();) {
+      const Instant at = entries_[i].at;
+      bool changed = false;
+      for (; i < entries_.size() && entries_[i].at == at; ++i) {
+        const Account& account = accounts_[entries_[i].account];
+        if (account.tensor->space == space) {
+          bytes += entries_[i].sign * account.bytes;
+          changed = true;
+        }
+      }
+      if (!changed) {
+        continue;
+      }
+      ULYSIM_CHECK(bytes >= persistent, "at {} ps more is freed than was allocated", at.value());
+      if (usage.curve.back().at == at) {
+        usage.curve.back().bytes = bytes;
+      } else {
+        usage.curve.push_back({.at = at, .bytes = bytes});
+      }
+      if (bytes > usage.peak) {
+        usage.peak = bytes;
+        usage.peak_at = at;
+        peak_end = i;
+      }
+    }
+    check_balance(space);
+    list_holdings(space, peak_end, usage);
+    return usage;
+  }
+
+  void count_alive(std::size_t entries) {
+    for (Account& account : accounts_) {
+      account.alive = account.persistent;
+    }
+    for (std::size_t i = 0; i < entries; ++i) {
+      accounts_[entries_[i].account].alive += entries_[i].sign;
+    }
+  }
+
+  void check_balance(workload::Space space) {
+    count_alive(entries_.size());
+    for (const Account& account : accounts_) {
+      ULYSIM_CHECK(account.tensor->space != space || account.alive == account.persistent,
+                   "the books of {}.{} do not balance: {} left", account.block->name, account.tensor->name,
+                   account.alive - account.persistent);
+    }
+  }
+
+  void list_holdings(workload::Space space, std::size_t entries, Usage& usage) {
+    count_alive(entries);
+    for (const Account& account : accounts_) {
+      const std::int64_t bytes = account.alive * account.bytes;
+      if (account.tensor->space != space || bytes == 0) {
+        continue;
+      }
+      usage.at_peak[static_cast<std::size_t>(account.tensor->kind)] += bytes;
+      usage.holdings.push_back({.name = account.block->name + "." + account.tensor->name,
+                                .kind = account.tensor->kind,
+                                .count = account.alive,
+                                .bytes = bytes});
+    }
+    std::stable_sort(usage.holdings.begin(), usage.holdings.end(),
+                     [](const Holding& a, const Holding& b) { return a.bytes > b.bytes; });
+  }
+
+  [[nodiscard]] const std::vector<workload::Instance>& program() const { return graph_.roles.front().program; }
+
+  const workload::OpGraph& graph_;
+  const workload::Schedule& schedule_;
+  const results::RankTimeline& rank_;
+  std::vector<std::size_t> begin_;  ///< by template, its first account
+  std::vector<Account> accounts_;
+  std::vector<std::optional<std::size_t>> template_of_;  ///< by block
+  std::vector<Entry> entries_;
+};
+
+}  // namespace
+
+MemoryResult account(const workload::OpGraph& graph, const workload::Schedule& schedule,
+                     const results::RankTimeline& rank) {
+  return Accountant(graph, schedule, rank).run();
+}
+
+}  // namespace ulysim::memory
