@@ -1,0 +1,34 @@
+#include <filesystem>
+#include <vector>
+
+#include "sim/study/study.h"
+#include "tools/command.h"
+#include "tools/data_folder.h"
+#include "tools/emit.h"
+
+namespace ulysim::tools {
+namespace {
+
+int run(const Arguments& arguments) {
+  check_outputs(arguments);
+  const std::vector<std::filesystem::path> paths(arguments.positional.begin(), arguments.positional.end());
+  const results::ValidationResult validation = study::validate(paths, find_data_directory());
+  emit(&validation, arguments);
+  return kDone;
+}
+
+}  // namespace
+
+Command validate_command() {
+  return {.name = "validate",
+          .summary = "published (or your own) measurements against prediction: a scoreboard",
+          .positional = "PATH",
+          .positional_help = "files or folders of measurements (default: the shipped ones)",
+          .options = {Options::output, Options::quiet},
+          .examples =
+              "  ulysim validate\n"
+              "  ulysim validate my-measurements.yaml --csv scores.csv\n",
+          .run = run};
+}
+
+}  // namespace ulysim::tools

@@ -1,0 +1,13 @@
+#include <array>
+
+#include "tools/command.h"
+
+namespace ulysim::tools {
+
+std::span<const Command> commands() {
+  static const std::array<Command, 8> all{compare_command(), run_command(),     validate_command(), calibrate_command(),
+                                          model_command(),   explain_command(), list_command(),     check_command()};
+  return all;
+}
+
+}  // namespace ulysim::tools
