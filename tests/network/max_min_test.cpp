@@ -60,6 +60,7 @@ TEST(MaxMin, a_solver_forgets_its_last_problem) {
 
 TEST(MaxMin, refuses_what_has_no_solution) {
   EXPECT_THROW(MaxMin({1.0, 0.0}), InternalError);
+  EXPECT_THROW(MaxMin({-1.0, 1.0}), InternalError);
   EXPECT_THROW(static_cast<void>(solve({.capacities = {1}, .classes = {{}}})), InternalError);
   EXPECT_THROW(static_cast<void>(solve({.capacities = {1}, .classes = {{{1, 1}}}})), InternalError);
   EXPECT_THROW(static_cast<void>(solve({.capacities = {1}, .classes = {{{0, 0}}}})), InternalError);
