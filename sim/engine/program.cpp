@@ -39,7 +39,7 @@ class Preparer {
     } else if (const auto* host = std::get_if<workload::HostWork>(&op.work)) {
       kind.work = OpKind::Work::host;
       kind.payload = workload::host_traffic_of(graph_, block, body, op).value();
-      kind.tail = host->fixed;
+      kind.tail = host->fixed + core_time(block, *host, kind.payload);
     } else {
       ULYSIM_CHECK(!std::holds_alternative<workload::PipelineWork>(op.work), "{}.{}: pipelines are not simulated",
                    block.name, op.name);
@@ -59,12 +59,26 @@ class Preparer {
     throw InternalError("a pattern that the folding has not seen");
   }
 
+  /// What the node's cores need beyond the time in which its memory moves the bytes undisturbed.
+  Duration core_time(const workload::BlockTemplate& block, const workload::HostWork& host, std::int64_t payload) const {
+    if (host.node_rate <= 0.0) {
+      return {};
+    }
+    const auto ranks = static_cast<double>(machine_.cluster->gpus_per_node());
+    const std::int64_t elements = workload::local_elements(block.tensor(host.traffic.front().tensor), graph_.mesh);
+    const double cores = static_cast<double>(elements) * ranks / host.node_rate;
+    const double memory =
+        static_cast<double>(payload) * ranks / machine_.cluster->node.host_memory_bandwidth.value.value();
+    return duration_from_seconds(std::max(0.0, cores - memory), "the host optimizer");
+  }
+
   KernelCost kernel_at(const workload::BlockTemplate& block, const workload::Body& body, const workload::Op& op,
                        std::int64_t ring) const {
     const kernel::Kernel kernel = workload::kernel_of(graph_, block, body, op, {.ring = ring});
-    const std::int64_t launches = kernel::launches(kernel);
+    const std::int64_t trips = op.loop < 0 ? 1 : body.loops[static_cast<std::size_t>(op.loop)].trips;
+    const std::int64_t launches = kernel::launches(kernel) * trips;
     if (!std::visit(IsEmpty{}, kernel)) {
-      return {.time = machine_.cost->time(kernel), .launches = launches};
+      return {.time = machine_.cost->time(kernel) * trips, .launches = launches};
     }
     // A block that the mask hides wholly is not called at all.
     const bool skipped = std::holds_alternative<kernel::Attention>(kernel);
@@ -147,8 +161,8 @@ std::string Program::describe(std::size_t op) const {
   const workload::Instance& instance = graph->roles.front().program[flat.instance];
   std::string text = fmt::format("{}.{} (block {}, micro-batch {}", graph->of(instance).name, flat.op->name,
                                  instance.block, instance.micro_batch);
-  if (!flat.first_trip || !flat.last_trip) {
-    text += fmt::format(", trip {}", flat.trip);
+  if (flat.trips > 1) {
+    text += fmt::format(", {} trips", flat.trips);
   }
   return text + ")";
 }

@@ -17,7 +17,7 @@ struct Account {
   const workload::BlockTemplate* block{};
   const workload::Tensor* tensor{};
   std::int64_t bytes{};       ///< of one copy; of a tensor in a loop, of one trip
-  std::int64_t persistent{};  ///< copies that are always there
+  std::int64_t persistent{};  ///< copies that are always there and whose storage is their own
   std::int64_t alive{};
 };
 
@@ -46,7 +46,9 @@ class Accountant {
     for (const workload::BlockTemplate& block : graph_.templates) {
       begin_.push_back(accounts_.size());
       for (const workload::Tensor& tensor : block.tensors) {
-        Account account{.block = &block, .tensor = &tensor, .persistent = tensor.persistent ? block.instances : 0};
+        Account account{.block = &block,
+                        .tensor = &tensor,
+                        .persistent = tensor.persistent && !tensor.shared ? block.instances : 0};
         if (tensor.loop < 0) {
           account.bytes = workload::held_bytes(graph_, block.bodies.front(), tensor).value();
         }
@@ -82,14 +84,10 @@ class Accountant {
         entries_.push_back({.at = at, .sign = sign, .op = op, .account = static_cast<std::uint32_t>(account)});
       };
       for (const TensorId id : flat.op->allocs) {
-        if (workload::allocates(flat, block.tensor(id))) {
-          enter(id, rank_.spans[op].begin, 1);
-        }
+        enter(id, rank_.spans[op].begin, 1);
       }
       for (const TensorId id : flat.op->frees) {
-        if (workload::frees(flat, block.tensor(id))) {
-          enter(id, rank_.spans[op].end, -1);
-        }
+        enter(id, rank_.spans[op].end, -1);
       }
     }
     std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {

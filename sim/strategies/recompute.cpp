@@ -13,47 +13,8 @@ using namespace workload;
 
 namespace {
 
-/// What backward computes again: the forward ops, and whether only readers of the same region see the copies.
-struct Selection {
-  std::vector<std::size_t> ops{};
-  bool within_region{};
-};
-
-Selection select(const Plan& plan, const Body& forward) {
-  Selection selection{.within_region = plan.recompute == Recompute::selective};
-  std::set<std::size_t> kept;  // tensors that full-keep-attention leaves standing
-  if (plan.recompute == Recompute::full_keep_attention) {
-    for (std::size_t i = forward.ops.size(); i-- > 0;) {
-      const Op& op = forward.ops[i];
-      if (op.region == Region::core_attention && std::any_of(op.writes.begin(), op.writes.end(), [&](TensorId id) {
-            return std::none_of(
-                forward.ops.begin() + static_cast<std::ptrdiff_t>(i) + 1, forward.ops.end(),
-                [&](const Op& later) { return later.region == Region::core_attention && reads(later, id); });
-          })) {
-        // The last results of attention: its output as the projection reads it, and the statistics.
-        kept.insert(i);
-      }
-    }
-  }
-  for (std::size_t i = 0; i < forward.ops.size(); ++i) {
-    const Region region = forward.ops[i].region;
-    switch (plan.recompute) {
-      case Recompute::none:
-        break;
-      case Recompute::selective:
-        if (region == Region::core_attention) {
-          selection.ops.push_back(i);
-        }
-        break;
-      case Recompute::full:
-      case Recompute::full_keep_attention:
-        if (kept.count(i) == 0) {
-          selection.ops.push_back(i);
-        }
-        break;
-    }
-  }
-  return selection;
+bool is_selected(const Plan& plan, const Op& op) {
+  return plan.recompute != Recompute::selective || op.region == Region::core_attention;
 }
 
 /// Puts copies of the selected forward ops in front of backward, on tensors of their own, collectives included.
@@ -64,16 +25,20 @@ class LayerPass {
   void run(bool early_stop) {
     const Body& forward = block_.body(Phase::forward);
     Body& backward = block_.body(Phase::backward);
-    const Selection selection = select(plan_, forward);
+    if (plan_.recompute == Recompute::full_keep_attention) {
+      keep_attention(backward);
+    }
     std::vector<Op> clones;
     std::map<std::int32_t, std::int32_t> loops;
-    for (const std::size_t i : selection.ops) {
-      clones.push_back(clone(forward.ops[i], forward, backward, loops));
+    for (const Op& op : forward.ops) {
+      if (is_selected(plan_, op)) {
+        clones.push_back(clone(op, forward, backward, loops));
+      }
     }
     for (Op& op : backward.ops) {
       for (const TensorId id : std::vector<TensorId>(op.reads)) {
         const auto copy = again_.find(id.index());
-        if (copy != again_.end() && (!selection.within_region || op.region == Region::core_attention)) {
+        if (copy != again_.end() && is_selected(plan_, op)) {
           replace_read(op, id, copy->second);
         }
       }
@@ -103,6 +68,10 @@ class LayerPass {
       }
     }
     for (const TensorId id : std::vector<TensorId>(op.writes)) {
+      if (kept_.count(id.index()) != 0) {
+        replace_write(op, id, block_.add(like(block_.tensor(id), block_.tensor(id).name + "_unused")));
+        continue;
+      }
       auto copy = again_.find(id.index());
       if (copy == again_.end()) {
         Tensor tensor = like(block_.tensor(id), block_.tensor(id).name + "_again");
@@ -112,6 +81,17 @@ class LayerPass {
       replace_write(op, id, copy->second);
     }
     return op;
+  }
+
+  /// The output and the statistics that the backward kernel reads stay: `s·a·d·e + 4·s·a` bytes a layer, and no
+  /// second attention (DistFlashAttn, arXiv 2310.03294 §3.3).
+  void keep_attention(const Body& backward) {
+    for (const Op& op : backward.ops) {
+      if (std::holds_alternative<AttentionWork>(op.work)) {
+        kept_.insert(op.reads[3].index());
+        kept_.insert(op.reads[4].index());
+      }
+    }
   }
 
   /// Recompute may end at the last tensor that backward needs.
@@ -146,6 +126,7 @@ class LayerPass {
   BlockTemplate& block_;
   const Plan& plan_;
   std::map<std::size_t, TensorId> again_;
+  std::set<std::size_t> kept_;
 };
 
 class RecomputePass final : public Strategy {

@@ -240,8 +240,11 @@ class TensorParallel final : public Strategy {
   static void shard(Tensor& tensor, std::int64_t t) {
     for (Extent& extent : tensor.shape) {
       if (is_cut(extent.dim)) {
-        // Fewer key/value heads than ranks: each rank keeps one, repeated.
-        extent.size = extent.dim == Dim::kv_heads ? std::max(extent.size, t) : extent.size;
+        if (extent.dim == Dim::kv_heads && extent.size < t) {
+          // Fewer key/value heads than ranks: each rank keeps one, repeated.
+          extent.replicas = t / extent.size;
+          extent.size = t;
+        }
         extent.split.insert(extent.split.begin(), kTensor);
       } else if (extent.dim == Dim::tokens && tensor.find(Dim::hidden) != nullptr) {
         extent.split.push_back(kTensor);

@@ -135,7 +135,9 @@ class BlockPass {
     if (Extent* kv = wide.find(Dim::kv_heads)) {
       const std::int64_t local = local_size(*kv, mesh_);
       const std::int64_t p = mesh_.size(kUlysses);
-      kv->size *= local < p ? p / local : 1;
+      const std::int64_t copies = local < p ? p / local : 1;
+      kv->size *= copies;
+      kv->replicas *= copies;
     }
     return wide;
   }

@@ -55,7 +55,7 @@ Bytes local_bytes(const Tensor& tensor, const Mesh& mesh) {
 std::int64_t global_elements(const Tensor& tensor) {
   std::int64_t product = 1;
   for (const Extent& extent : tensor.shape) {
-    product = checked_product(product, extent.size, tensor);
+    product = checked_product(product, extent.size / extent.replicas, tensor);
   }
   return product;
 }

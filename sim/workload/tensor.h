@@ -24,6 +24,7 @@ struct Extent {
   std::int64_t size{1};
   std::vector<MeshAxis> split{};
   Layout layout{Layout::contiguous};  ///< of tokens over the ring axis
+  std::int64_t replicas{1};           ///< copies of each key/value head that `size` counts, one to a rank that needs it
 
   [[nodiscard]] bool split_by(MeshAxis axis) const;
   friend bool operator==(const Extent& a, const Extent& b) {

@@ -505,7 +505,8 @@ Flops sum_flops(const OpGraph& graph, FlopsOf flops_of) {
         }
         op.loop = -1;
         for (std::int64_t ring = 0; ring < rings; ++ring) {
-          sum += flops_of(op, kernel_of(graph, graph.templates[t], body, op, {.ring = ring})).value();
+          sum +=
+              flops_of(graph.templates[t], op, kernel_of(graph, graph.templates[t], body, op, {.ring = ring})).value();
         }
       }
       of_template[t][static_cast<std::size_t>(phase)] = sum * ranks_of_one_coordinate;
@@ -523,13 +524,26 @@ Flops sum_flops(const OpGraph& graph, FlopsOf flops_of) {
 }  // namespace
 
 Flops model_flops(const OpGraph& graph) {
-  return sum_flops(graph, [](const Op& op, const kernel::Kernel& kernel) {
-    return op.recomputed ? Flops(0) : kernel::model_flops(kernel);
+  return sum_flops(graph, [](const BlockTemplate& block, const Op& op, const kernel::Kernel& kernel) {
+    if (op.recomputed) {
+      return Flops(0);
+    }
+    // Every rank projecting its own copy of a key/value head repeats work of the model.
+    std::int64_t replicas = 1;
+    if (std::holds_alternative<GemmWork>(op.work)) {
+      for (const TensorId id : op.reads) {
+        const Extent* kv = block.tensor(id).find(Dim::kv_heads);
+        replicas = kv != nullptr ? std::max(replicas, kv->replicas) : replicas;
+      }
+    }
+    return kernel::model_flops(kernel) / static_cast<double>(replicas);
   });
 }
 
 Flops executed_flops(const OpGraph& graph) {
-  return sum_flops(graph, [](const Op&, const kernel::Kernel& kernel) { return kernel::executed_flops(kernel); });
+  return sum_flops(graph, [](const BlockTemplate&, const Op&, const kernel::Kernel& kernel) {
+    return kernel::executed_flops(kernel);
+  });
 }
 
 }  // namespace ulysim::workload

@@ -77,24 +77,12 @@ class Unroller {
       // The update starts when everything of the step before it is done.
       barrier_ = instance.phase == Phase::update;
       in_body_.assign(body.ops.size(), kNobody);
-      for (std::size_t at = 0; at < body.ops.size();) {
+      for (std::size_t at = 0; at < body.ops.size(); ++at) {
         const std::int32_t loop = body.ops[at].loop;
-        std::size_t end = at + 1;
-        while (loop >= 0 && end < body.ops.size() && body.ops[end].loop == loop) {
-          ++end;
-        }
-        const std::int64_t trips = loop < 0 ? 1 : body.loops[static_cast<std::size_t>(loop)].trips;
-        for (std::int64_t trip = 0; trip < trips; ++trip) {
-          for (std::size_t op = at; op < end; ++op) {
-            add(i, op,
-                {.op = &body.ops[op],
-                 .instance = static_cast<std::uint32_t>(i),
-                 .trip = static_cast<std::uint32_t>(trip),
-                 .first_trip = trip == 0,
-                 .last_trip = trip + 1 == trips});
-          }
-        }
-        at = end;
+        add(i, at,
+            {.op = &body.ops[at],
+             .instance = static_cast<std::uint32_t>(i),
+             .trips = loop < 0 ? 1 : body.loops[static_cast<std::size_t>(loop)].trips});
       }
     }
     schedule_.first_dependency.push_back(static_cast<std::uint32_t>(schedule_.dependencies.size()));
@@ -160,13 +148,6 @@ class Unroller {
 
 Schedule unroll(const OpGraph& graph, std::size_t role) {
   return Unroller(graph, graph.roles[role]).run();
-}
-
-bool allocates(const FlatOp& op, const Tensor& tensor) {
-  return tensor.loop >= 0 || op.first_trip;
-}
-bool frees(const FlatOp& op, const Tensor& tensor) {
-  return tensor.loop >= 0 || op.last_trip;
 }
 
 }  // namespace ulysim::workload

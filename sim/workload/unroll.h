@@ -8,13 +8,13 @@
 
 namespace ulysim::workload {
 
-/// One execution of an op: which op of which body, for which instance and trip.
+/// One execution of an op: which op of which body, for which instance. The trips of a loop are run op by op (all
+/// trips of the first op, then of the second …): loops hold compute ops only, so time, launches and the memory of one
+/// trip come out as if they were run trip by trip.
 struct FlatOp {
   const Op* op{};
   std::uint32_t instance{};  ///< index into the role's program
-  std::uint32_t trip{};
-  bool first_trip{true};
-  bool last_trip{true};
+  std::int64_t trips{1};     ///< its time and launches count so many times
 };
 
 /// The program of one role laid out in order. Every rank of the role runs exactly these ops; index = program order.
@@ -35,10 +35,5 @@ struct Schedule {
 /// Requires roles[role] and a graph whose ops read only what was written before (see verify). `graph` must outlive
 /// the schedule.
 [[nodiscard]] Schedule unroll(const OpGraph& graph, std::size_t role);
-
-/// What op `op` of `schedule` allocates or frees at this trip: tensors of a loop every trip, others with the first
-/// (allocs) or last (frees) trip.
-[[nodiscard]] bool allocates(const FlatOp& op, const Tensor& tensor);
-[[nodiscard]] bool frees(const FlatOp& op, const Tensor& tensor);
 
 }  // namespace ulysim::workload

@@ -95,6 +95,9 @@ class ShapeChecker {
     std::set<std::int32_t> closed;
     std::int32_t open = -1;
     for (const Op& op : body.ops) {
+      if (op.loop >= 0 && op.stream != Stream::compute) {
+        find(op, "a loop holds compute ops only");
+      }
       if (op.loop != open) {
         closed.insert(open);
         open = op.loop;
@@ -247,6 +250,27 @@ class ShapeChecker {
     }
   }
 
+  void match_activations(const Op& op, const Tensor& a, const Tensor& b) {
+    if (a.find(Dim::tokens) == nullptr || b.find(Dim::tokens) == nullptr) {
+      return;
+    }
+    for (const Extent& extent : a.shape) {
+      if (b.find(extent.dim) != nullptr) {
+        match(op, a, b, extent.dim);
+      }
+    }
+  }
+
+  void match_weights(const Op& op, const Tensor& a, const Tensor& b) {
+    const auto same_dim = [](const Extent& x, const Extent& y) { return x.dim == y.dim; };
+    if (a.find(Dim::tokens) == nullptr &&
+        std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(), same_dim)) {
+      for (const Extent& extent : a.shape) {
+        match(op, a, b, extent.dim);
+      }
+    }
+  }
+
   void check_work(const Op& op, const ElementwiseWork& work) {
     AxisSet summed;
     for (const TensorId id : op.reads) {
@@ -254,14 +278,14 @@ class ShapeChecker {
     }
     std::vector<TensorId> all = op.reads;
     all.insert(all.end(), op.writes.begin(), op.writes.end());
+    // Activations of one op share their tokens and heads; weights and their gradients go pair by pair.
     for (std::size_t i = 1; i < all.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        for (const Extent& extent : at(all[i]).shape) {
-          if (at(all[j]).find(extent.dim) != nullptr) {
-            match(op, at(all[j]), at(all[i]), extent.dim);
-          }
-        }
+        match_activations(op, at(all[j]), at(all[i]));
       }
+    }
+    for (std::size_t i = 0; i < op.reads.size() && i < op.writes.size(); ++i) {
+      match_weights(op, at(op.reads[i]), at(op.writes[i]));
     }
     for (const Traffic& t : work.traffic) {
       if (std::find(all.begin(), all.end(), t.tensor) == all.end()) {
@@ -284,7 +308,8 @@ class ShapeChecker {
       AxisSet expected;
       for (const TensorId in : op.reads) {
         for (const Extent& extent : at(in).shape) {
-          const bool contracted = extent.dim == Dim::batch || extent.dim == Dim::tokens || extent.dim == Dim::vocab;
+          const bool contracted = extent.dim == Dim::batch || extent.dim == Dim::tokens ||
+                                  (extent.dim == Dim::vocab && out.find(Dim::tokens) != nullptr);
           if (contracted && out.find(extent.dim) == nullptr) {
             expected = expected | axes_of(extent);
           }
