@@ -138,7 +138,7 @@ TEST(Accountant, FreesBeforeItAllocatesAtOneInstant) {
 }
 
 TEST(Accountant, ALoopHoldsOneTripAtATime) {
-  // 90 tokens in three trips: the inner tensor takes 30, the outer one stays from the first trip to the last.
+  // 90 tokens in three trips: the inner tensor takes 30, the outer one all of its 90.
   workload::OpGraph graph;
   workload::BlockTemplate block{.name = "layer", .instances = 1};
   auto inner = tensor("inner", 90);
@@ -147,15 +147,15 @@ TEST(Accountant, ALoopHoldsOneTripAtATime) {
   const TensorId outer = block.add(tensor("outer", 90));
   workload::Body& body = block.body(Phase::forward);
   body.loops.push_back({.name = "tiles", .trips = 3});
-  body.ops = {{.name = "tile", .allocs = {in_loop, outer}, .frees = {in_loop, outer}, .loop = 0}};
+  body.ops = {{.name = "up", .allocs = {in_loop, outer}, .loop = 0}, {.name = "down", .frees = {in_loop}, .loop = 0}};
+  body.ops.push_back({.name = "after", .frees = {outer}});
   graph.templates.push_back(block);
   graph.roles.push_back({.program = {{.last_micro_batch = true}}});
   const workload::Schedule schedule = workload::unroll(graph, 0);
-  const results::RankTimeline rank{.spans = {{.begin = Instant(0), .end = Instant(5)},
-                                             {.begin = Instant(6), .end = Instant(9)},
-                                             {.begin = Instant(9), .end = Instant(12)}}};
-  EXPECT_THAT(points(account(graph, schedule, rank).gpu),
-              ElementsAre(Pair(0, 120), Pair(5, 90), Pair(6, 120), Pair(9, 120), Pair(12, 0)));
+  const results::RankTimeline rank{.spans = {{.begin = Instant(0), .end = Instant(15)},
+                                             {.begin = Instant(15), .end = Instant(30)},
+                                             {.begin = Instant(30), .end = Instant(35)}}};
+  EXPECT_THAT(points(account(graph, schedule, rank).gpu), ElementsAre(Pair(0, 120), Pair(30, 90), Pair(35, 0)));
 }
 
 TEST(Accountant, RefusesBooksThatDoNotBalance) {
