@@ -19,7 +19,7 @@ std::string Simulation::obstacle(std::uint32_t lane_index, std::uint32_t op) con
   }
   const Host& host = ranks_[rank].host;
   if (op >= host.next) {
-    return host.state == Host::State::draining ? "the host, which waits until every op issued before is done"
+    return host.state == Host::State::draining ? "the host, which waits until every kernel issued before is done"
                                                : "the host, which waits for " + program_.describe(host.next - 1);
   }
   for (const std::uint32_t before : program_.schedule->dependencies_of(op)) {

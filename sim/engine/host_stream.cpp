@@ -16,7 +16,7 @@ void Simulation::issue(std::uint32_t rank) {
       break;
     }
     const OpKind& kind = program_.kind(host.next);
-    if (kind.op->drains && host.done < host.next) {
+    if (kind.op->drains && host.kernels_done < host.kernels_issued) {
       host.state = Host::State::draining;
       break;
     }
@@ -26,6 +26,7 @@ void Simulation::issue(std::uint32_t rank) {
     host.clock = host.clock + Duration(took);
     issued_[at(rank, host.next)] = host.clock;
     ++host.next;
+    host.kernels_issued += kind.op->stream == workload::Stream::compute ? 1U : 0U;
     if (kind.op->host_waits) {
       host.state = Host::State::waiting;
     }
@@ -37,7 +38,7 @@ void Simulation::issue(std::uint32_t rank) {
 
 void Simulation::wake_host(std::uint32_t rank, std::uint32_t ended) {
   Host& host = ranks_[rank].host;
-  const bool drained = host.state == Host::State::draining && host.done == host.next;
+  const bool drained = host.state == Host::State::draining && host.kernels_done == host.kernels_issued;
   const bool awaited = host.state == Host::State::waiting && ended + 1 == host.next;
   if (drained || awaited) {
     host.clock = std::max(host.clock, now_);

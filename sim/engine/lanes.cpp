@@ -165,7 +165,7 @@ void Simulation::finish(std::uint32_t lane_index) {
   lane.last_op = op;
   ++lane.position;
   --left_;
-  ++ranks_[rank].host.done;
+  ranks_[rank].host.kernels_done += program_.kind(op).op->stream == workload::Stream::compute ? 1U : 0U;
   for (const std::uint32_t after : program_.successors_of(op)) {
     if (--missing_[at(rank, after)] == 0) {
       try_start(lane_of(rank, after));

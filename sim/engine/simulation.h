@@ -49,8 +49,9 @@ class Simulation {
   struct Host {
     enum class State : std::uint8_t { issuing, draining, waiting, finished };
     State state{State::issuing};
-    std::uint32_t next{};  ///< ops before this are issued
-    std::uint32_t done{};  ///< ops of this class that have ended
+    std::uint32_t next{};            ///< ops before this are issued
+    std::uint32_t kernels_issued{};  ///< ops of the compute stream
+    std::uint32_t kernels_done{};
     Instant clock{};
   };
 
