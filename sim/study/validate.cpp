@@ -1,0 +1,157 @@
+// Published measurements against predictions: read the files, simulate every row, turn the figure into the source's
+// unit, score. Nothing here depends on a row's own answer: one set of parameters for all.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "sim/base/check.h"
+#include "sim/study/study.h"
+#include "sim/study/validate_file.h"
+#include "sim/study/validate_score.h"
+
+namespace ulysim::study {
+namespace {
+
+namespace fs = std::filesystem;
+using results::PlanResult;
+using results::ValidationRow;
+
+constexpr double kTera = 1e12;
+
+bool is_measurements(const fs::path& path) {
+  return path.extension() == ".yaml" || path.extension() == ".yml";
+}
+
+/// A folder's files in order of name; a file as it is.
+std::vector<fs::path> files_of(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    return {path};
+  }
+  std::vector<fs::path> files;
+  for (fs::directory_iterator it(path, error); !error && it != fs::directory_iterator(); it.increment(error)) {
+    if (is_measurements(it->path())) {
+      files.push_back(it->path());
+    }
+  }
+  if (files.empty()) {
+    throw InputError(
+        {{.where = {.file = path.string()}, .message = "no .yaml file of measurements is in this folder"}});
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// The figure in the unit of the metric; `sequences` of the scenario's length make a step.
+std::optional<double> in_source_unit(const Measurement& row, const PlanResult& plan) {
+  const results::Figures& figures = *plan.figures;
+  const scenario::Scenario& scenario = *row.scenario;
+  const auto gpus = static_cast<double>(scenario.cluster.gpus);
+  const double time = seconds(figures.step_time);
+  const auto counted = [&](double own) {
+    return row.convention
+               ? convention_flops(scenario.model, scenario.plans.front().plan.sequence_length, *row.convention) *
+                     static_cast<double>(plan.global_batch) / (time * gpus)
+               : own;
+  };
+  const double peak = scenario.cluster.gpu.bf16.value.value();
+  switch (row.metric) {
+    case Metric::step_time_s:
+      return time;
+    case Metric::tokens_per_s_per_gpu:
+      return figures.tokens_per_s_per_gpu;
+    case Metric::tokens_per_s:
+      return figures.tokens_per_s_per_gpu * gpus;
+    case Metric::tflops_per_gpu:
+      return counted(figures.model_tflops_per_gpu * kTera) / kTera;
+    case Metric::mfu:
+      return counted(figures.mfu * peak) / peak;
+    case Metric::peak_gpu_memory_gib:
+      return gibibytes(figures.peak_gpu_memory);
+    case Metric::max_sequence_length:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+void predict(const Measurement& row, ValidationRow& out) {
+  if (!row.scenario) {
+    out.note = row.refused;
+    return;
+  }
+  if (row.metric == Metric::max_sequence_length) {
+    out.note = "max_sequence_length is not yet predicted";
+    return;
+  }
+  try {
+    const results::StudyResult study = run(*row.scenario, {.detail = Detail::figures});
+    ULYSIM_CHECK(!study.plans.empty(), "row '{}' has no plan in its result", row.id);
+    const PlanResult& plan = study.plans.front();
+    if (!plan.feasible()) {
+      std::vector<std::string> reasons;
+      std::transform(plan.infeasible.begin(), plan.infeasible.end(), std::back_inserter(reasons),
+                     [](const Infeasible& why) { return why.reason; });
+      out.note = fmt::format("cannot run: {}", fmt::join(reasons, "; "));
+      return;
+    }
+    if (row.measured) {
+      out.predicted = in_source_unit(row, plan);
+    } else {
+      out.predicted = plan.fits() ? 0.0 : 1.0;
+    }
+    // Said also of a row that was measured: a prediction that it would not have run.
+    out.note = fmt::format("{}", fmt::join(plan.does_not_fit, "; "));
+  } catch (const RangeError& error) {
+    out.note = error.what();
+  }
+}
+
+ValidationRow score(const Measurement& row, const std::string& source) {
+  ValidationRow out{
+      .source = source,
+      .id = row.id,
+      .metric = row.measured ? metric_names()[static_cast<std::size_t>(row.metric)] : std::string(kOutOfMemory),
+      .measured = row.measured.value_or(1.0)};
+  predict(row, out);
+  if (!row.note.empty()) {
+    out.note += (out.note.empty() ? "" : "; ") + row.note;
+  }
+  return out;
+}
+
+}  // namespace
+
+results::ValidationResult validate(std::span<const fs::path> paths, const fs::path& data) {
+  std::vector<fs::path> files;
+  const fs::path shipped = data / "scenarios" / "published";
+  for (const fs::path& path : paths.empty() ? std::span<const fs::path>(&shipped, 1) : paths) {
+    for (fs::path& file : files_of(path)) {
+      files.push_back(std::move(file));
+    }
+  }
+  Diagnostics diagnostics;
+  std::vector<Publication> publications;
+  for (const fs::path& file : files) {
+    try {
+      publications.push_back(read_publication(file, data, diagnostics));
+    } catch (const InputError& error) {
+      for (const Diagnostic& found : error.diagnostics()) {
+        diagnostics.error(found.where, found.message);
+      }
+    }
+  }
+  diagnostics.throw_if_any();
+  results::ValidationResult result;
+  for (const Publication& publication : publications) {
+    for (const Measurement& row : publication.rows) {
+      result.rows.push_back(score(row, publication.name));
+    }
+  }
+  result.summary = scoreboard(result.rows);
+  return result;
+}
+
+}  // namespace ulysim::study

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/base/diagnostics.h"
+#include "sim/scenario/scenario.h"
+#include "sim/study/validate_convention.h"
+
+namespace ulysim::study {
+
+enum class Metric : std::uint8_t {
+  step_time_s,
+  tokens_per_s_per_gpu,
+  tokens_per_s,
+  tflops_per_gpu,
+  mfu,
+  peak_gpu_memory_gib,
+  max_sequence_length,
+};
+[[nodiscard]] std::span<const std::string> metric_names();
+
+/// One row of a file of measurements.
+struct Measurement {
+  std::string id{};
+  Metric metric{};
+  std::optional<double> measured{};        ///< in the unit of `metric`; absent where the source ran out of memory
+  std::optional<Convention> convention{};  ///< of FLOPs; absent: the simulator's own
+  std::string note{};
+  std::optional<scenario::Scenario> scenario{};  ///< absent: asks for what is not yet supported; `refused` says what
+  std::string refused{};
+};
+
+/// One file: one publication.
+struct Publication {
+  std::string name{};
+  std::vector<Measurement> rows{};  ///< in file order
+};
+
+/// Reads scenarios/published/*.yaml (its README has the format). Mistakes, those of the scenarios that the rows
+/// make included, go to `diagnostics`, each at its place in `path`. A row of which every mistake is "not yet supported"
+/// is none: it stays, refused.
+[[nodiscard]] Publication read_publication(const std::filesystem::path& path, const std::filesystem::path& data,
+                                           Diagnostics& diagnostics);
+
+}  // namespace ulysim::study
