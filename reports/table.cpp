@@ -84,7 +84,7 @@ std::string plans_table(const StudyResult& study, const Style& style) {
                                     {.title = "step", .align = Align::right},
                                     {.title = "tokens/s/GPU", .align = Align::right},
                                     {.title = "MFU", .align = Align::right},
-                                    {.title = "exposed comm", .align = Align::right}};
+                                    {.title = "exposed", .align = Align::right}};
   std::vector<std::vector<Cell>> rows;
   for (const PlanResult& plan : study.plans) {
     rows.push_back(plan_row(plan, style));
@@ -198,7 +198,8 @@ std::string to_text(const StudyResult& study, const Style& style) {
   const bool good = results::winner(study).has_value();
   std::string answer = wrapped(printable(verdict(study)), style.width, 2);
   if (style.colour) {
-    answer = fmt::format("{}{}{}{}", kBold, good ? kGreen : kRed, answer, kPlain);
+    answer.pop_back();
+    answer = fmt::format("{}{}{}{}\n", kBold, good ? kGreen : kRed, answer, kPlain);
   }
   std::string out = wrapped(printable(head(study)), style.width, 2) + answer + '\n' + plans_table(study, style);
   out += bindings(study, style.width);
@@ -266,7 +267,9 @@ std::string to_text(const results::ModelInfo& m, const Style& style) {
       "  attention     {}\n  ffn           {} ({})\n  vocabulary    {}{}\n  positions     {}\n",
       m.layers, m.hidden, m.heads, m.head_dim, m.kv_heads, printable(m.attention), m.ffn, printable(m.mlp), m.vocab,
       m.tied_embeddings ? " (embedding and head are one)" : "", human_count(m.max_positions));
-  return out + wrapped(fmt::format("  Ulysses       {}", fmt::join(m.ulysses_degrees, ", ")), style.width, 16);
+  constexpr std::size_t kLabel = 16;
+  const std::string degrees = fmt::format("{}", fmt::join(m.ulysses_degrees, ", "));
+  return out + "  Ulysses       " + wrapped(degrees, style.width - kLabel, kLabel);
 }
 
 class TableWriter final : public ReportWriter {

@@ -13,7 +13,8 @@ namespace ulysim::reports {
 /// Control characters, and with them terminal escapes that hide in a name, as '?'.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// The typographic signs that the product uses, as ASCII ("×" as "x"); what else is not ASCII as '?'.
+/// The typographic signs that the product uses, as ASCII ("×" as "x", "…" as "~": one column each where it stands in a
+/// grid); what else is not ASCII as '?'.
 [[nodiscard]] std::string to_ascii(std::string_view text);
 
 /// Cut to `width` columns with "…" at its end.

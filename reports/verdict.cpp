@@ -116,8 +116,8 @@ std::string verdict(const StudyResult& study) {
                        figures_text(plan), close);
   }
   const double ratio = plan.figures->tokens_per_s_per_gpu / second->figures->tokens_per_s_per_gpu;
-  return fmt::format("{} wins: {}{}; {:.2f}× {}{}", plan.name, figures_text(plan), close, ratio, second->name,
-                     reason(*plan.figures, *second));
+  return fmt::format("{} wins: {}{}; {:.2f}× as fast as {}{}", plan.name, figures_text(plan), close, ratio,
+                     second->name, reason(*plan.figures, *second));
 }
 
 }  // namespace ulysim::reports

@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "sim/base/named.h"
+
 namespace ulysim::tools {
 namespace {
 
@@ -83,9 +85,15 @@ void build(Parser& parser) {
   }
 }
 
-std::string help_of(const Parser& parser) {
-  const auto named = std::find_if(parser.subs.begin(), parser.subs.end(), [](CLI::App* sub) { return sub->parsed(); });
-  return named == parser.subs.end() ? parser.app.help() : (*named)->help();
+/// CLI11 would only say that a sub-command is required.
+void check_command_name(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Command& command : commands()) {
+    known.push_back(command.name);
+  }
+  if (!name.starts_with('-') && std::find(known.begin(), known.end(), name) == known.end()) {
+    throw UsageError("unknown command '" + name + "'" + did_you_mean(name, known));
+  }
 }
 
 }  // namespace
@@ -96,10 +104,11 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   if (argc < 2) {
     throw UsageError("no command; 'ulysim --help' shows them");
   }
+  check_command_name(argv[1]);
   try {
     parser.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    return {.text = help_of(parser)};
+    return {.text = parser.app.help()};  // of the command, when one was named
   } catch (const CLI::CallForAllHelp&) {
     return {.text = parser.app.help("", CLI::AppFormatMode::All)};
   } catch (const CLI::CallForVersion&) {

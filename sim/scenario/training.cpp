@@ -13,8 +13,10 @@ void read_lengths(Section& section, Training& training) {
   const Node* length = section.find("sequence_length");
   if (length != nullptr && length->kind != Node::Kind::scalar) {
     section.error("sequence_length", "packed lengths are not yet supported; supported: one length (like 1Mi)");
-  } else if (const auto value = section.integer("sequence_length", {1, kLongestSequence})) {
-    training.options.sequence_length = *value;
+    training.options.sequence_length = 1;
+  } else if (length != nullptr) {
+    // 1 in place of what cannot be read: that was reported, and is not missing in every plan beside.
+    training.options.sequence_length = section.integer("sequence_length", {1, kLongestSequence}).value_or(1);
   }
   training.options.micro_batch =
       section.integer("micro_batch", {1, kMostSequences}).value_or(training.options.micro_batch);

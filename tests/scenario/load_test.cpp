@@ -1,0 +1,136 @@
+// Which question this answers: does a scenario become the plans that its author meant?
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scenario/small.h"
+
+namespace ulysim::scenario {
+namespace {
+
+using strategies::Plan;
+using testing::ElementsAre;
+using workload::MeshAxis;
+
+std::vector<std::string> names(const Scenario& scenario) {
+  std::vector<std::string> all;
+  for (const PlanEntry& entry : scenario.plans) {
+    all.push_back(entry.plan.name);
+  }
+  return all;
+}
+
+TEST(Load, DefaultsAreThoseOfTheContract) {
+  const Scenario s = parsed(study("{sequence_length: 1Mi}", "[{}]"));
+  const Plan& plan = s.plans.front().plan;
+  EXPECT_EQ(plan.sequence_length, 1 << 20);
+  EXPECT_EQ(plan.micro_batch, 1);
+  EXPECT_EQ(plan.accumulation, 1);
+  EXPECT_EQ(plan.attention, kernel::AttentionKernel::flash_attention_2);
+  EXPECT_EQ(plan.mask, workload::Mask::Kind::causal);
+  EXPECT_EQ(plan.recompute, strategies::Recompute::full);
+  EXPECT_EQ(plan.zero, 3);
+  EXPECT_EQ(plan.optimizer_offload, strategies::Offload::none);
+  EXPECT_EQ(plan.checkpoint_offload, strategies::Offload::none);
+  EXPECT_FALSE(plan.tiled_mlp);
+  EXPECT_FALSE(plan.tiled_loss);
+  EXPECT_EQ(plan.ring_layout, workload::Layout::zigzag);
+  EXPECT_EQ(plan.ring_exchange, strategies::RingExchange::p2p);
+  EXPECT_EQ(s.plans.front().framework.name, "deepspeed-hf");
+  EXPECT_EQ(plan.mesh.size(MeshAxis::data), 8) << "{} is pure data parallel over the eight GPUs";
+}
+
+TEST(Load, TheContractsOwnExampleLoads) {
+  const Scenario s = load_scenario(data_folder() / "scenarios/runs/llama3-8b-1m-8xh100.yaml", data_folder(), {});
+  EXPECT_EQ(s.name, "llama3-8b-1m-8xh100");
+  EXPECT_EQ(s.cluster.gpus, 8);
+  EXPECT_THAT(names(s), ElementsAre("ulysses=8", "ring=8", "tensor=8", "usp"));
+  EXPECT_EQ(s.plans[3].plan.mesh.size(MeshAxis::ulysses), 4);
+  EXPECT_EQ(s.plans[0].plan.attention, kernel::AttentionKernel::flash_attention_3);
+  EXPECT_EQ(s.plans[0].plan.optimizer_offload, strategies::Offload::cpu);
+}
+
+TEST(Load, EveryShippedScenarioLoads) {
+  int loaded = 0;
+  for (const auto& file : std::filesystem::directory_iterator(data_folder() / "scenarios/runs")) {
+    EXPECT_NO_THROW((void)load_scenario(file.path(), data_folder(), {})) << file.path();
+    ++loaded;
+  }
+  EXPECT_GE(loaded, 8);
+}
+
+TEST(PlanNames, DegreesInPassOrderThenWhatIsOverridden) {
+  const Scenario s =
+      parsed(study("{sequence_length: 1Mi}",
+                   "[{ring: 2, ulysses: 4}, {ulysses: 4}, {ulysses: 8, zero: 2}, {ring: 8, ring_layout: striped}, "
+                   "{ring: 8, optimizer: {offload: cpu}, tiled_mlp: true}, {ulysses: 8, sequence_length: 2Mi}]"));
+  EXPECT_THAT(names(s),
+              ElementsAre("ulysses=4,ring=2", "ulysses=4,data=2", "ulysses=8,zero=2", "ring=8,ring_layout=striped",
+                          "ring=8,optimizer.offload=cpu,tiled_mlp=true", "ulysses=8,sequence_length=2097152"));
+}
+
+TEST(PlanNames, OneGpuHasANameToo) {
+  const Scenario s = parsed(
+      "model: llama-3.1-8b\ncluster: {node: dgx-h100, gpus: 1}\ntraining: {sequence_length: 4Ki}\nplans: [{}]\n");
+  EXPECT_THAT(names(s), ElementsAre("data=1"));
+}
+
+TEST(Batch, AccumulationFollowsFromTheGlobalBatchOfEachPlan) {
+  // 16 sequences: 8 replicas of 1 take 2 micro steps, 2 replicas take 8, 1 replica takes 16.
+  const Scenario s = parsed(study("{sequence_length: 4Ki, global_batch: 16}", "[{}, {ulysses: 4}, {ring: 8}]"));
+  EXPECT_EQ(s.plans[0].plan.accumulation, 2);
+  EXPECT_EQ(s.plans[1].plan.accumulation, 8);
+  EXPECT_EQ(s.plans[2].plan.accumulation, 16);
+  for (const PlanEntry& entry : s.plans) {
+    EXPECT_EQ(entry.plan.global_batch(), 16);
+  }
+}
+
+TEST(Batch, APlansAccumulationReplacesTheGlobalBatchOfTraining) {
+  const Scenario s =
+      parsed(study("{sequence_length: 4Ki, global_batch: 16}", "[{ulysses: 8, gradient_accumulation: 3}]"));
+  EXPECT_EQ(s.plans[0].plan.accumulation, 3);
+}
+
+TEST(Overrides, LieOverTheFileAndMakeWhatIsMissing) {
+  const Scenario s = parsed(study("{sequence_length: 1Mi}", "[{ulysses: 8}]"),
+                            {.overrides = {{.text = "training.sequence_length=2Mi"},
+                                           {.text = "training.optimizer.offload=cpu"},
+                                           {.text = "plans.0.ulysses=4"},
+                                           {.text = "plans.1={ring: 8}"},
+                                           {.text = "cluster.network={oversubscription: 2}"}}});
+  EXPECT_EQ(s.plans[0].plan.sequence_length, 2 << 20);
+  EXPECT_EQ(s.plans[0].plan.optimizer_offload, strategies::Offload::cpu);
+  EXPECT_THAT(names(s), ElementsAre("ulysses=4,data=2", "ring=8"));
+  EXPECT_EQ(s.cluster.network.oversubscription, 2.0);
+}
+
+TEST(Cluster, GpusUsesOnlySoManyOfEachNode) {
+  const Scenario s = parsed(
+      "model: llama-3.1-8b\ncluster: {node: dgx-h100, nodes: 2, gpus: 4, network: {topology: fat-tree, "
+      "nic_bandwidth: 200Gb/s, latency: 12us}, price_per_gpu_hour: 2.5}\n"
+      "training: {sequence_length: 4Ki, total_tokens: 10G}\nplans: [{tensor: 4}]\n");
+  EXPECT_EQ(s.cluster.gpus, 8);
+  EXPECT_EQ(s.cluster.gpus_per_node(), 4);
+  EXPECT_EQ(s.cluster.network.nic_bandwidth, Bandwidth(25e9)) << "200 Gb/s are 25 GB/s";
+  EXPECT_EQ(s.cluster.network.latency, Duration(12'000'000));
+  EXPECT_EQ(s.price_per_gpu_hour, 2.5);
+  EXPECT_EQ(s.plans[0].total_tokens, 10'000'000'000);
+}
+
+TEST(Placement, NamedAxesComeInnermostAndTheOthersFollow) {
+  const Scenario s = parsed(study("{sequence_length: 1Mi}", "[{ulysses: 4, ring: 2, placement: [ring]}]"));
+  EXPECT_THAT(s.plans[0].plan.mesh.placement,
+              ElementsAre(MeshAxis::ring, MeshAxis::tensor, MeshAxis::ulysses, MeshAxis::data));
+}
+
+TEST(Describe, EveryOptionOfAPlanIsTold) {
+  const Scenario s = parsed(study("{sequence_length: 1Mi}", "[{ulysses: 8}]"));
+  const std::string text = describe(s);
+  EXPECT_THAT(text, testing::HasSubstr("plan ulysses=8:\n"));
+  EXPECT_THAT(text, testing::HasSubstr("  attention.implementation: flash-attention-2\n"));
+  EXPECT_THAT(text, testing::HasSubstr("  zero: 3\n"));
+}
+
+}  // namespace
+}  // namespace ulysim::scenario

@@ -1,0 +1,220 @@
+// Which question this answers: does the program keep its contract with the shell: exit status, streams, files?
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "sim/config/document.h"
+#include "tests/tools/program.h"
+
+namespace ulysim::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string kSmall =
+    "scenario: small\nmodel: llama-3.1-8b\ncluster: {node: dgx-h100}\n"
+    "training: {sequence_length: 16Ki, zero: 3}\n"
+    "plans: [{ulysses: 8}, {ring: 8}]\n";
+// Nothing this long fits eight GPUs without offload and tiling.
+const std::string kTooLong =
+    "scenario: long\nmodel: llama-3.1-8b\ncluster: {node: dgx-h100}\n"
+    "training: {sequence_length: 8Mi, recompute: none}\nplans: [{ulysses: 8}]\n";
+
+TEST(Help, EveryCommandHasExamples) {
+  const Sandbox sandbox;
+  for (const char* command : {"run", "compare", "validate", "calibrate", "model", "explain", "list", "check"}) {
+    const Outcome outcome = sandbox.run({command, "--help"});
+    EXPECT_EQ(outcome.status, 0) << command;
+    EXPECT_THAT(outcome.out, HasSubstr(std::string("Usage: ulysim ") + command)) << command;
+    EXPECT_THAT(outcome.out, HasSubstr(std::string("  ulysim ") + command)) << command;
+    EXPECT_EQ(outcome.err, "") << command;
+  }
+}
+
+TEST(Usage, WhatMakesNoSenseIsASentenceAndStatus2) {
+  const Sandbox sandbox;
+  const std::string file = sandbox.write("s.yaml", kSmall);
+  const std::vector<std::vector<std::string>> wrong{
+      {},
+      {"frobnicate"},
+      {"compare"},
+      {"compare", "--frob", file},
+      {"compare", file, file},
+      {"compare", file, "--model", "llama-3.1-8b"},
+      {"compare", file, "--json", "-", "--csv", "-"},
+      {"compare", file, "--json", ""},
+      {"compare", file, "--set", "nothing"},
+      {"compare", sandbox.folder() / "missing.yaml"},
+      {"list", "nonsense"},
+      {"explain", file, "--stage", "dream"},
+      {"explain", file, "--plan", "ulysses=9"},
+      {"calibrate", "fit"},
+      {"calibrate", "show", "h1000"},
+      {"model", "llama-9"},
+      {"compare", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--seq", "many"},
+  };
+  for (const auto& arguments : wrong) {
+    const Outcome outcome = sandbox.run(arguments);
+    const std::string shown = testing::PrintToString(arguments);
+    EXPECT_EQ(outcome.status, 2) << shown << outcome.err;
+    EXPECT_NE(outcome.err, "") << shown;
+    EXPECT_EQ(outcome.out, "") << shown;
+  }
+}
+
+TEST(Usage, AMisspeltCommandIsRecognised) {
+  const Sandbox sandbox;
+  EXPECT_EQ(sandbox.run({"compar"}).err, "ulysim: unknown command 'compar'; did you mean 'compare'?\n");
+}
+
+TEST(Check, PrintsEveryMistakeOrOk) {
+  const Sandbox sandbox;
+  const std::string good = sandbox.write("good.yaml", kSmall);
+  const std::string bad = sandbox.write("bad.yaml", "modle: x\nplans: 3\n");
+  EXPECT_EQ(sandbox.run({"check", good}).out, good + ": ok\n");
+  const Outcome outcome = sandbox.run({"check", good, bad});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, good + ": ok\n");
+  EXPECT_THAT(outcome.err, HasSubstr(bad + ":1:1: error: unknown key 'modle'"));
+  EXPECT_THAT(outcome.err, HasSubstr(bad + ":2:8: error: 'plans': expected a sequence"));
+}
+
+TEST(Compare, GivesTheContractsJsonOnStandardOutputAndNothingElse) {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run({"compare", sandbox.write("s.yaml", kSmall), "--json", "-"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("{\n  \"format\": \"ulysim-result\",\n  \"version\": 1,\n"));
+  const config::Node root = config::parse_json(outcome.out, "result");
+  ASSERT_EQ(root.find("plans")->items.size(), 2U);
+  for (const config::Node& plan : root.find("plans")->items) {
+    for (const char* key : {"name",
+                            "feasible",
+                            "fits",
+                            "fit",
+                            "reasons",
+                            "step_time_s",
+                            "tokens_per_s_per_gpu",
+                            "mfu",
+                            "model_tflops_per_gpu",
+                            "hardware_tflops_per_gpu",
+                            "peak_gpu_memory_gib",
+                            "peak_gpu_allocated_gib",
+                            "peak_gpu_reserved_gib",
+                            "gpu_memory_capacity_gib",
+                            "peak_host_memory_gib_per_node",
+                            "memory",
+                            "communication",
+                            "communication_by_purpose",
+                            "breakdown",
+                            "bottleneck"}) {
+      EXPECT_NE(plan.find(key), nullptr) << key;
+    }
+  }
+}
+
+TEST(Compare, TwoRunsAreTheSameBytes) {
+  const Sandbox sandbox;
+  const std::string file = sandbox.write("s.yaml", kSmall);
+  EXPECT_EQ(sandbox.run({"compare", file, "--json", "-"}).out, sandbox.run({"compare", file, "--json", "-"}).out);
+}
+
+TEST(Compare, AFolderGetsEveryFormat) {
+  const Sandbox sandbox;
+  const fs::path out = sandbox.folder() / "a" / "b";
+  const Outcome outcome = sandbox.run({"compare", sandbox.write("s.yaml", kSmall), "-o", out.string(), "-q"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "") << "--quiet";
+  EXPECT_TRUE(fs::exists(out / "result.json"));
+  EXPECT_TRUE(fs::exists(out / "plans.csv"));
+  EXPECT_TRUE(fs::exists(out / "summary.txt"));
+}
+
+TEST(Compare, AnInfeasiblePlanIsAResultAndNoFailure) {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run({"compare", "--model", "qwen2.5-7b", "--node", "dgx-h100", "--seq", "16Ki",
+                                       "--plan", "ulysses=8", "--plan", "ulysses=4"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("28"));
+}
+
+TEST(Run, APlanThatCannotRunOrDoesNotFitIsStatus3AndItsResultIsWritten) {
+  const Sandbox sandbox;
+  const fs::path json = sandbox.folder() / "r.json";
+  const Outcome refused = sandbox.run({"run", "--model", "qwen2.5-7b", "--node", "dgx-h100", "--seq", "16Ki", "--plan",
+                                       "ulysses=8", "--json", json.string()});
+  EXPECT_EQ(refused.status, 3) << refused.err;
+  EXPECT_THAT(content_of(json), HasSubstr("\"feasible\": false"));
+  const Outcome large = sandbox.run({"run", sandbox.write("long.yaml", kTooLong), "--json", json.string()});
+  EXPECT_EQ(large.status, 3) << large.err;
+  EXPECT_THAT(content_of(json), HasSubstr("\"fits\": false"));
+}
+
+TEST(Run, TheTraceIsJson) {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run({"run", sandbox.write("s.yaml", kSmall), "--trace", "-"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const config::Node root = config::parse_json(outcome.out, "trace");
+  EXPECT_GT(root.find("traceEvents")->items.size(), 100U) << "32 layers forward and backward";
+}
+
+TEST(World, AFileThatCannotBeWrittenIsASentenceAndStatus1) {
+  const Sandbox sandbox;
+  const std::string file = sandbox.write("s.yaml", kSmall);
+  const Outcome full = sandbox.run({"compare", file, "--json", "/dev/full"});
+  EXPECT_EQ(full.status, 1);
+  EXPECT_EQ(full.err, "ulysim: cannot write /dev/full: No space left on device\n");
+  EXPECT_EQ(sandbox.run({"compare", file, "--csv", sandbox.folder() / "no" / "x.csv"}).status, 1);
+  EXPECT_EQ(sandbox.run({"compare", file, "-o", file}).status, 1) << "a file where a folder is needed";
+}
+
+TEST(World, AMissingDataFolderIsASentenceAndStatus1) {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run({"list", "nodes"}, {"ULYSIM_DATA=/nowhere"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err, "ulysim: ULYSIM_DATA is '/nowhere', which holds no 'catalog' and 'scenarios'\n");
+}
+
+TEST(Table, IsAsciiOutsideUtf8AndNeverColouredIntoAFile) {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run({"compare", sandbox.write("s.yaml", kSmall)}, {"LC_ALL=C", "LANG=C"});
+  for (const char c : outcome.out) {
+    ASSERT_LT(static_cast<unsigned char>(c), 0x80);
+    ASSERT_NE(c, '\x1b');
+  }
+}
+
+TEST(List, EveryKindLists) {
+  const Sandbox sandbox;
+  for (const char* kind : {"gpus", "nodes", "models", "frameworks", "strategies", "collectives", "topologies",
+                           "attention", "scenarios", "formats"}) {
+    const Outcome outcome = sandbox.run({"list", kind});
+    EXPECT_EQ(outcome.status, 0) << kind << outcome.err;
+    EXPECT_NE(outcome.out, "") << kind;
+  }
+}
+
+TEST(Model, GivesTheContractsKeys) {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run({"model", "llama-3.1-8b", "--json", "-"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const config::Node root = config::parse_json(outcome.out, "model");
+  EXPECT_EQ(root.find("parameters")->text, "8030261248") << "Meta's model card";
+  EXPECT_EQ(root.find("ulysses_degrees")->items.size(), 6U) << "1, 2, 4, 8, 16, 32";
+}
+
+TEST(Explain, PrintsEveryStage) {
+  const Sandbox sandbox;
+  const std::string file = sandbox.write("s.yaml", kSmall);
+  for (const char* stage : {"scenario", "logical", "parallel", "timeline"}) {
+    const Outcome outcome = sandbox.run({"explain", file, "--stage", stage, "--plan", "ring=8"});
+    EXPECT_EQ(outcome.status, 0) << stage << outcome.err;
+    EXPECT_NE(outcome.out, "") << stage;
+  }
+}
+
+}  // namespace
+}  // namespace ulysim::tools
