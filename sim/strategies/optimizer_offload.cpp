@@ -129,12 +129,9 @@ class OptimizerOffload final : public Strategy {
             .stream = Stream::host_to_device,
             .purpose = Purpose::optimizer_offload,
             .host_waits = true};
-    if (update.ops.size() > 1) {
-      // What hands the weights on reads the copy on the GPU.
-      copy.after.emplace_back(0);
-    }
     update.ops.insert(update.ops.begin() + 1, std::move(copy));
     for (std::size_t i = 2; i < update.ops.size(); ++i) {
+      // What hands the weights on reads the copy on the GPU.
       update.ops[i].after.emplace_back(1);
     }
   }

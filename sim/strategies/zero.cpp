@@ -287,7 +287,7 @@ class Zero final : public Strategy {
     const TensorId part_id = block.add(std::move(part));
     const TensorId whole_id = block.add(std::move(weights));
     Body& update = block.body(Phase::update);
-    update.ops.back().writes.push_back(part_id);
+    update.ops.front().writes.push_back(part_id);
     update.ops.push_back(
         {.name = "gather_updated_weights",
          .work = CollectiveWork{.kind = CollectiveKind::all_gather, .axes = graph.mesh.without_trivial(axes)},

@@ -151,7 +151,7 @@ struct Op {
   CreditPool release{CreditPool::none};
   bool recomputed{};  ///< repeats work of the forward pass: no model FLOPs
   bool host_waits{};  ///< the host issues nothing more until this op is done
-  bool drains{};      ///< the host first waits for every op issued before (a synchronisation)
+  bool drains{};      ///< the host first waits for the compute ops issued before (.item(), a synchronisation)
 };
 
 }  // namespace ulysim::workload

@@ -61,10 +61,21 @@ class BlockBuilder {
   }
   void elementwise(const std::string& name, std::vector<TensorId> reads, std::vector<TensorId> writes,
                    std::vector<Traffic> traffic, std::int64_t launches) {
+    const std::int64_t factor = phase_ == Phase::backward ? options_.costs.backward_launches : 1;
     add({.name = name,
-         .work = ElementwiseWork{.traffic = std::move(traffic), .launches = launches},
+         .work = ElementwiseWork{.traffic = std::move(traffic), .launches = launches * factor},
          .reads = std::move(reads),
          .writes = std::move(writes)});
+  }
+  /// The host is busy with something that no kernel shows.
+  void host_time(const std::string& name, Duration time) {
+    if (time > Duration{}) {
+      add({.name = name,
+           .work = HostWork{.fixed = time},
+           .stream = Stream::host_work,
+           .purpose = Purpose::host,
+           .host_waits = true});
+    }
   }
   /// y = x·W with its two backward products; `in_dims` are contracted forward.
   void linear_backward(const std::string& name, TensorId x, const Weight& w, TensorId d_y, TensorId d_x,
@@ -196,7 +207,8 @@ class LayerBuilder {
                     .implementation = b_.options_.attention, .direction = kernel::Direction::forward, .mask = mask_},
             .reads = {t_.rq, t_.rk, t_.v},
             .writes = {t_.o, t_.lse},
-            .purpose = Purpose::attention});
+            .purpose = Purpose::attention,
+            .drains = b_.options_.attention_synchronises});
     b_.in(Phase::forward);
     const TensorId projected = b_.hidden("attention_out");
     b_.gemm("o_proj", t_.o, t_.wo.value, projected, {.m = kRows, .n = {Dim::hidden}, .k = kHeads});
@@ -352,6 +364,7 @@ void build_embedding(const Transformer& model, const StepOptions& options, Block
     block.tensor(small.value).shared = block.tensor(small.total).shared = true;  // holds nothing
   }
   b.in(Phase::forward);
+  b.host_time("load_batch", options.fixed_time_per_micro_step);
   const TensorId y = b.hidden("y", Port::output);
   b.elementwise("lookup", {table.value, small.value}, {y}, {{y, 4.0}}, 1);
   b.in(Phase::backward);
@@ -413,6 +426,7 @@ void build_optimizer(const Transformer& model, const StepOptions& options, Block
   Op& adam = block.body(Phase::update).ops.back();
   adam.purpose = Purpose::optimizer;
   adam.drains = true;  // clipping needs the norm of all gradients first
+  b.host_time("log_step", options.fixed_time_per_step);
 }
 
 /// Index of the template of every layer: layers of equal kind share one.

@@ -14,6 +14,7 @@ struct ElementwiseCosts {
   double activation_forward{}, activation_backward{};  ///< per element of ffn
   double residual_forward{}, residual_backward{};      ///< per element of hidden and residual add
   double loss_forward{}, loss_backward{};              ///< per logit
+  std::int64_t backward_launches{1};  ///< kernels of a backward per kernel of its forward
   std::int64_t norm_launches{1}, rope_launches{1}, activation_launches{1}, residual_launches{1}, loss_launches{1};
   std::int64_t norm_saved{};                  ///< bytes per element kept for backward beside input and output
   std::int64_t activation_saved{};            ///< per ffn element beside gate, up and the product
@@ -32,6 +33,9 @@ struct StepOptions {
   kernel::AttentionKernel attention{kernel::AttentionKernel::flash_attention_2};
   Mask::Kind mask{Mask::Kind::causal};  ///< layers with a sliding window of their own keep it when causal
   ElementwiseCosts costs{};
+  bool attention_synchronises{};         ///< the host drains the compute stream before each attention call
+  Duration fixed_time_per_micro_step{};  ///< of the host: data, logging
+  Duration fixed_time_per_step{};
 };
 
 /// The logical graph of one training step, as one imaginary device of unlimited size would run it: no strategy, no

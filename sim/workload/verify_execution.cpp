@@ -18,6 +18,7 @@ struct Player {
   std::array<std::size_t, kStreams> head{};
   std::array<std::int64_t, kCreditPools> out{};
   std::size_t issued{};
+  std::size_t kernels_issued{};  ///< ops of the compute stream
   std::size_t finished{};
 };
 
@@ -79,7 +80,7 @@ class Play {
     const std::size_t before = player.issued;
     while (player.issued < player.schedule.ops.size()) {
       const Op& op = *player.schedule.ops[player.issued].op;
-      if (op.drains && player.finished < player.issued) {
+      if (op.drains && player.head[static_cast<std::size_t>(Stream::compute)] < player.kernels_issued) {
         break;
       }
       if (player.issued > 0 && player.schedule.ops[player.issued - 1].op->host_waits &&
@@ -87,6 +88,7 @@ class Play {
         break;
       }
       ++player.issued;
+      player.kernels_issued += op.stream == Stream::compute ? 1 : 0;
     }
     return player.issued != before;
   }

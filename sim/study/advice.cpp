@@ -1,0 +1,126 @@
+#include "sim/study/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/format.h"
+#include "sim/study/simulate.h"
+
+namespace ulysim::study {
+
+namespace {
+
+using strategies::Offload;
+using strategies::Plan;
+using strategies::Recompute;
+
+struct Fix {
+  const char* text{};
+  bool (*applies)(const Plan&);
+  void (*turn_on)(Plan&);
+};
+
+/// In the order in which one would try them: cheapest in time first.
+constexpr std::array<Fix, 6> kFixes{{
+    {"tiled_loss: true", [](const Plan& p) { return !p.tiled_loss; }, [](Plan& p) { p.tiled_loss = true; }},
+    {"zero: 3", [](const Plan& p) { return p.zero < 3; }, [](Plan& p) { p.zero = 3; }},
+    {"tiled_mlp: true", [](const Plan& p) { return !p.tiled_mlp; }, [](Plan& p) { p.tiled_mlp = true; }},
+    {"optimizer: {offload: cpu}", [](const Plan& p) { return p.optimizer_offload == Offload::none && p.zero > 0; },
+     [](Plan& p) { p.optimizer_offload = Offload::cpu; }},
+    {"recompute: full", [](const Plan& p) { return p.recompute != Recompute::full; },
+     [](Plan& p) { p.recompute = Recompute::full; }},
+    {"checkpoint_offload: cpu",
+     [](const Plan& p) { return p.checkpoint_offload == Offload::none && p.recompute == Recompute::full; },
+     [](Plan& p) { p.checkpoint_offload = Offload::cpu; }},
+}};
+
+struct Outcome {
+  std::string text{};
+  results::Figures figures{};
+};
+
+std::optional<Outcome> try_plan(const scenario::Scenario& scenario, const Machine& machine,
+                                const scenario::PlanEntry& entry, std::string text) {
+  const results::PlanResult result = simulate(scenario, machine, entry, {});
+  if (!result.figures) {
+    return std::nullopt;
+  }
+  return Outcome{.text = std::move(text), .figures = *result.figures};
+}
+
+std::string gives(const Outcome& outcome) {
+  const results::Figures& f = outcome.figures;
+  return fmt::format("{} → {:.1f} of {:.1f} GiB, {} a step", outcome.text, gibibytes(f.peak_gpu_memory),
+                     gibibytes(f.gpu_memory_capacity), human(f.step_time));
+}
+
+/// The longest legal length below the present one that the line through what depends on it reaches, then simulated.
+std::optional<Outcome> shorter(const scenario::Scenario& scenario, const Machine& machine, scenario::PlanEntry entry,
+                               const results::Figures& now) {
+  using workload::MeshAxis;
+  const std::int64_t parts =
+      2 * entry.plan.mesh.size(workload::AxisSet{MeshAxis::tensor, MeshAxis::ulysses, MeshAxis::ring}) * 128;
+  const std::int64_t full = entry.plan.sequence_length;
+  const double gpu = now.gpu_memory_capacity / now.peak_gpu_memory;
+  const double host = now.peak_host_memory_per_node.value() > 0
+                          ? now.host_memory_capacity_per_node / now.peak_host_memory_per_node
+                          : 1.0;
+  double share = std::min({gpu, host, 1.0});
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    const auto tokens = static_cast<std::int64_t>(static_cast<double>(full) * share) / parts * parts;
+    if (tokens <= 0) {
+      return std::nullopt;
+    }
+    entry.plan.sequence_length = tokens;
+    auto outcome = try_plan(scenario, machine, entry, fmt::format("{} tokens", human_count(tokens)));
+    if (outcome && outcome->figures.fit() != results::Fit::no) {
+      return outcome;
+    }
+    share *= 0.7;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> advise(const scenario::Scenario& scenario, const Machine& machine,
+                                const scenario::PlanEntry& entry, const results::PlanResult& result) {
+  std::vector<std::string> advice;
+  if (!result.feasible() || result.fits()) {
+    return advice;
+  }
+  std::vector<Outcome> fitting;
+  scenario::PlanEntry all = entry;
+  std::string all_text;
+  for (const Fix& fix : kFixes) {
+    if (!fix.applies(entry.plan)) {
+      continue;
+    }
+    scenario::PlanEntry changed = entry;
+    fix.turn_on(changed.plan);
+    fix.turn_on(all.plan);
+    all_text += fmt::format("{}{}", all_text.empty() ? "" : ", ", fix.text);
+    auto outcome = try_plan(scenario, machine, changed, fix.text);
+    if (outcome && outcome->figures.fit() != results::Fit::no) {
+      fitting.push_back(std::move(*outcome));
+    }
+  }
+  std::stable_sort(fitting.begin(), fitting.end(),
+                   [](const Outcome& a, const Outcome& b) { return a.figures.step_time < b.figures.step_time; });
+  for (const Outcome& outcome : fitting) {
+    advice.push_back(gives(outcome));
+  }
+  if (fitting.empty() && all_text.find(',') != std::string::npos) {
+    const auto together = try_plan(scenario, machine, all, all_text);
+    if (together && together->figures.fit() != results::Fit::no) {
+      advice.push_back(gives(*together));
+    }
+  }
+  if (const auto outcome = shorter(scenario, machine, entry, *result.figures)) {
+    advice.push_back(gives(*outcome));
+  }
+  return advice;
+}
+
+}  // namespace ulysim::study

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "sim/results/run_result.h"
+#include "sim/results/timeline.h"
+#include "sim/workload/unroll.h"
+
+namespace ulysim::study {
+
+/// Where the critical time of one rank went. Every picosecond of the step is counted once.
+struct Breakdown {
+  std::vector<results::NamedDuration> parts{};  ///< in the order of design: attention … other; sums to the step
+  std::array<Duration, workload::kCollectiveKinds> exposed_by_kind{};
+  std::array<Duration, workload::kPurposes> exposed_by_purpose{};  ///< collectives only
+};
+
+/// Walks the compute stream of `rank`: its kernels count as what they are; a gap before a kernel counts as what the
+/// kernel waited for (Span::cause, followed backwards).
+[[nodiscard]] Breakdown break_down(const workload::Schedule& schedule, const results::RankTimeline& rank, Instant end);
+
+/// The class of ranks that ends last (the first of equals).
+[[nodiscard]] const results::RankTimeline& last_rank(const results::Timeline& timeline);
+
+}  // namespace ulysim::study

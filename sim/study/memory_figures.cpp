@@ -1,0 +1,121 @@
+#include "sim/study/memory_figures.h"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+namespace ulysim::study {
+
+namespace {
+
+constexpr std::size_t kCurveSamples = 400;
+constexpr std::size_t kPeakTensors = 20;
+
+/// Process groups that communicate: each is a communicator with buffers of its own.
+std::int64_t communicators(const workload::OpGraph& graph) {
+  std::set<std::pair<std::uint8_t, workload::Stream>> groups;
+  for (const workload::BlockTemplate& block : graph.templates) {
+    for (const workload::Body& body : block.bodies) {
+      for (const workload::Op& op : body.ops) {
+        if (const auto* work = std::get_if<workload::CollectiveWork>(&op.work)) {
+          // Gathers and reductions of one group share its communicator.
+          const bool zero = op.stream == workload::Stream::zero_reduce;
+          groups.emplace(graph.mesh.without_trivial(work->axes).bits(),
+                         zero ? workload::Stream::zero_gather : op.stream);
+        }
+      }
+    }
+  }
+  return static_cast<std::int64_t>(groups.size());
+}
+
+/// Reduction buckets that ZeRO keeps beside the tensors of the graph.
+std::int64_t bucket_bytes(const scenario::PlanEntry& entry, const workload::OpGraph& graph, std::int64_t parameters) {
+  using workload::MeshAxis;
+  const workload::Mesh& mesh = graph.mesh;
+  const std::int64_t sharing = mesh.size(workload::AxisSet{MeshAxis::data, MeshAxis::ulysses, MeshAxis::ring});
+  if (sharing == 1 || entry.plan.zero < 2) {
+    return 0;
+  }
+  const spec::Framework& f = entry.framework;
+  const bool sequence_parallel = mesh.size(workload::AxisSet{MeshAxis::ulysses, MeshAxis::ring}) > 1;
+  const double wire = sequence_parallel ? f.sequence_parallel_gradient_wire_bytes.value : f.gradient_wire_bytes.value;
+  const auto elements =
+      static_cast<double>(std::min(f.reduce_bucket_elements.value, parameters / mesh.size(MeshAxis::tensor)));
+  return static_cast<std::int64_t>(elements * wire * (f.reduce_bucket_kept.value + f.reduce_bucket_transient.value));
+}
+
+/// Host bytes as the allocator takes them: pinned blocks are powers of two (PyTorch CachingHostAllocator).
+std::int64_t host_bytes(const spec::Framework& framework, const memory::Usage& host) {
+  const bool rounded = framework.checkpoint_offload_memory.value == spec::HostMemory::pinned &&
+                       framework.pinned_blocks.value == spec::PinnedBlocks::power_of_two;
+  std::int64_t sum = 0;
+  for (const memory::Holding& holding : host.holdings) {
+    if (rounded && holding.kind == workload::MemoryKind::checkpoints && holding.count > 0) {
+      const auto one = static_cast<std::uint64_t>(holding.bytes / holding.count);
+      sum += static_cast<std::int64_t>(std::bit_ceil(one)) * holding.count;
+    } else {
+      sum += holding.bytes;
+    }
+  }
+  return sum;
+}
+
+std::vector<results::MemorySample> thinned(const std::vector<memory::Sample>& curve, Instant peak_at) {
+  std::vector<results::MemorySample> out;
+  const std::size_t stride = std::max<std::size_t>(1, curve.size() / kCurveSamples);
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    if (i % stride == 0 || i + 1 == curve.size() || curve[i].at == peak_at) {
+      out.push_back({.at = curve[i].at, .allocated = Bytes(curve[i].bytes)});
+    }
+  }
+  return out;
+}
+
+results::Fit fit_of(Bytes peak, Bytes capacity, double margin) {
+  if (peak > capacity) {
+    return results::Fit::no;
+  }
+  const double left = static_cast<double>((capacity - peak).value());
+  return left < margin * static_cast<double>(capacity.value()) ? results::Fit::risky : results::Fit::yes;
+}
+
+}  // namespace
+
+void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& entry, const workload::OpGraph& graph,
+                const memory::MemoryResult& books, results::Figures& figures) {
+  const spec::Framework& f = entry.framework;
+  const std::int64_t parameters = workload::count_parameters(scenario.model).total;
+  const std::int64_t buckets = bucket_bytes(entry, graph, parameters);
+  const std::int64_t allocated = books.gpu.peak + buckets;
+  const auto reserved = static_cast<std::int64_t>(static_cast<double>(allocated) * f.fragmentation.value);
+  const std::int64_t nccl = f.nccl_memory_per_communicator.value.value() * communicators(graph);
+  const std::int64_t context = f.context_memory.value.value();
+  const std::int64_t workspace = f.workspace_memory.value.value();
+  figures.peak_gpu_allocated = Bytes(allocated);
+  figures.peak_gpu_reserved = Bytes(reserved + workspace);
+  figures.peak_gpu_memory = Bytes(reserved + workspace + nccl + context);
+  figures.gpu_memory_capacity = scenario.cluster.gpu.memory.value;
+  for (std::size_t kind = 0; kind < workload::kMemoryKinds; ++kind) {
+    figures.memory.push_back(
+        {.name = name(static_cast<workload::MemoryKind>(kind)), .bytes = Bytes(books.gpu.at_peak.at(kind))});
+  }
+  figures.memory.push_back({.name = "reduction_buckets", .bytes = Bytes(buckets)});
+  figures.memory.push_back({.name = "fragmentation", .bytes = Bytes(reserved - allocated)});
+  figures.memory.push_back({.name = "kernel_workspace", .bytes = Bytes(workspace)});
+  figures.memory.push_back({.name = "nccl", .bytes = Bytes(nccl)});
+  figures.memory.push_back({.name = "context", .bytes = Bytes(context)});
+  for (std::size_t i = 0; i < books.gpu.holdings.size() && i < kPeakTensors; ++i) {
+    const memory::Holding& h = books.gpu.holdings[i];
+    figures.peak_tensors.push_back({.name = h.name, .kind = name(h.kind), .bytes = Bytes(h.bytes), .count = h.count});
+  }
+  figures.memory_curve = thinned(books.gpu.curve, books.gpu.peak_at);
+  const spec::Node& node = scenario.cluster.node;
+  figures.peak_host_memory_per_node = Bytes(host_bytes(f, books.host) * scenario.cluster.gpus_per_node());
+  figures.host_memory_capacity_per_node = node.host_memory.value - node.host_memory_reserved.value;
+  figures.gpu_fit = fit_of(figures.peak_gpu_memory, figures.gpu_memory_capacity, f.risky_margin.value);
+  figures.host_fit =
+      fit_of(figures.peak_host_memory_per_node, figures.host_memory_capacity_per_node, f.risky_margin.value);
+}
+
+}  // namespace ulysim::study

@@ -1,0 +1,244 @@
+#include "sim/study/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/format.h"
+#include "sim/engine/engine.h"
+#include "sim/memory/accountant.h"
+#include "sim/strategies/strategy.h"
+#include "sim/study/breakdown.h"
+#include "sim/study/communication.h"
+#include "sim/study/memory_figures.h"
+#include "sim/study/step_options.h"
+#include "sim/study/trace.h"
+#include "sim/workload/shape.h"
+#include "sim/workload/training_step.h"
+
+namespace ulysim::study {
+
+namespace {
+
+using workload::Purpose;
+
+strategies::PlanContext context_of(const scenario::Scenario& scenario, const scenario::PlanEntry& entry) {
+  return {.model = &scenario.model, .framework = &entry.framework, .plan = &entry.plan};
+}
+
+/// The books of the rank class that peaks highest.
+memory::MemoryResult highest_books(const Stages& stages) {
+  memory::MemoryResult highest = memory::account(stages.parallel, stages.schedule, stages.timeline.ranks.front());
+  for (std::size_t i = 1; i < stages.timeline.ranks.size(); ++i) {
+    memory::MemoryResult other = memory::account(stages.parallel, stages.schedule, stages.timeline.ranks[i]);
+    if (other.gpu.peak > highest.gpu.peak) {
+      highest = std::move(other);
+    }
+  }
+  return highest;
+}
+
+std::string percent(Duration part, Duration whole) {
+  return fmt::format("{:.0f}% of the step", whole.value() > 0 ? part / whole * 100.0 : 0.0);
+}
+
+/// What binds, in words.
+std::string bottleneck_of(const Breakdown& breakdown, Duration step) {
+  const auto largest = std::max_element(breakdown.parts.begin(), breakdown.parts.end(),
+                                        [](const auto& a, const auto& b) { return a.time < b.time; });
+  if (largest->name != "exposed_communication") {
+    constexpr std::array<std::pair<const char*, const char*>, 8> kWords{
+        {{"attention", "attention kernels"},
+         {"gemm", "matrix products"},
+         {"memory_bound", "memory-bound kernels"},
+         {"host_issue", "the host issuing kernels"},
+         {"exposed_offload", "copies to and from the host"},
+         {"optimizer", "the optimizer"},
+         {"bubble", "waiting for other ranks"},
+         {"other", "waiting"}}};
+    for (const auto& [part, words] : kWords) {
+      if (largest->name == part) {
+        return fmt::format("{} ({})", words, percent(largest->time, step));
+      }
+    }
+  }
+  std::size_t most = 0;
+  for (std::size_t p = 0; p < workload::kPurposes; ++p) {
+    most = breakdown.exposed_by_purpose.at(p) > breakdown.exposed_by_purpose.at(most) ? p : most;
+  }
+  return fmt::format("exposed communication, most of it {} ({})", name(static_cast<Purpose>(most)),
+                     percent(largest->time, step));
+}
+
+void set_totals(const scenario::Scenario& scenario, const scenario::PlanEntry& entry, results::Figures& figures) {
+  const std::optional<std::int64_t> tokens = entry.total_tokens ? entry.total_tokens : scenario.total_tokens;
+  if (!tokens) {
+    return;
+  }
+  const auto gpus = static_cast<double>(scenario.cluster.gpus);
+  const double hours = static_cast<double>(*tokens) / (figures.tokens_per_s_per_gpu * gpus) / 3600.0;
+  figures.total_days = hours / 24.0;
+  figures.total_gpu_hours = hours * gpus;
+  if (scenario.price_per_gpu_hour) {
+    figures.total_cost = hours * gpus * *scenario.price_per_gpu_hour;
+  }
+}
+
+std::vector<results::LinkLoad> link_loads(const results::Timeline& timeline) {
+  std::vector<results::LinkLoad> loads;
+  const double time = seconds(timeline.end - Instant{});
+  for (const results::LinkUse& link : timeline.links) {
+    loads.push_back({.name = link.name,
+                     .kind = link.kind,
+                     .capacity = link.capacity,
+                     .carried = link.carried,
+                     .utilization = time > 0 ? link.carried / (link.capacity * time) : 0.0,
+                     .links = link.links});
+  }
+  return loads;
+}
+
+results::Figures figures_of(const scenario::Scenario& scenario, const Machine& machine,
+                            const scenario::PlanEntry& entry, const Stages& stages, const StudyOptions& options) {
+  const auto gpus = static_cast<double>(scenario.cluster.gpus);
+  const Duration step = stages.timeline.end - Instant{};
+  const double time = std::max(seconds(step), 1e-12);
+  const results::RankTimeline& last = last_rank(stages.timeline);
+  Breakdown breakdown = break_down(stages.schedule, last, stages.timeline.end);
+  Communication communication = communication_of(stages.parallel, stages.schedule, last, breakdown);
+  const double model_flops = workload::model_flops(stages.logical).value();
+  const double executed_flops = workload::executed_flops(stages.parallel).value();
+  const double tokens =
+      static_cast<double>(entry.plan.global_batch()) * static_cast<double>(entry.plan.sequence_length);
+  results::Figures figures{
+      .step_time = step,
+      .tokens_per_step = tokens,
+      .tokens_per_s_per_gpu = tokens / time / gpus,
+      .mfu = model_flops / time / gpus / scenario.cluster.gpu.bf16.value.value(),
+      .model_tflops_per_gpu = model_flops / time / gpus / 1e12,
+      .hardware_tflops_per_gpu = executed_flops / time / gpus / 1e12,
+      .lower_bound = estimate(stages.parallel, *machine.cost),
+      .communication = std::move(communication.by_kind),
+      .communication_by_purpose = std::move(communication.by_purpose),
+      .bottleneck = bottleneck_of(breakdown, step),
+      .links = link_loads(stages.timeline),
+  };
+  figures.breakdown = std::move(breakdown.parts);
+  set_memory(scenario, entry, stages.parallel, highest_books(stages), figures);
+  set_totals(scenario, entry, figures);
+  if (options.detail == Detail::trace) {
+    figures.trace = trace_of(stages.parallel, stages.schedule, stages.timeline);
+  }
+  return figures;
+}
+
+/// The largest things on the device, until they explain what is too much.
+std::string largest_terms(const results::Figures& figures) {
+  std::vector<results::NamedBytes> terms = figures.memory;
+  std::stable_sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  std::string text;
+  for (std::size_t i = 0; i < terms.size() && i < 3; ++i) {
+    std::string words = terms[i].name;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", words, human(terms[i].bytes));
+  }
+  return text;
+}
+
+void explain_fit(results::PlanResult& plan) {
+  const results::Figures& f = *plan.figures;
+  const auto sentence = [&](results::Fit fit, const std::string& where, Bytes peak, Bytes capacity) {
+    if (fit == results::Fit::no) {
+      plan.does_not_fit.push_back(
+          fmt::format("does not fit: {:.1f} of {:.1f} GiB{}", gibibytes(peak), gibibytes(capacity), where));
+    } else if (fit == results::Fit::risky) {
+      plan.does_not_fit.push_back(
+          fmt::format("risky: {:.1f} of {:.1f} GiB{}", gibibytes(peak), gibibytes(capacity), where));
+    }
+  };
+  sentence(f.gpu_fit, "; " + largest_terms(f), f.peak_gpu_memory, f.gpu_memory_capacity);
+  sentence(f.host_fit, " of host memory a node", f.peak_host_memory_per_node, f.host_memory_capacity_per_node);
+}
+
+}  // namespace
+
+std::vector<Infeasible> check(const scenario::Scenario& scenario, const scenario::PlanEntry& entry) {
+  return strategies::check(context_of(scenario, entry));
+}
+
+std::unique_ptr<Stages> run_stages(const scenario::Scenario& scenario, const Machine& machine,
+                                   const scenario::PlanEntry& entry, Stage stage) {
+  auto stages = std::make_unique<Stages>();
+  stages->logical = workload::build_training_step(scenario.model, step_options(scenario.model, entry));
+  if (stage == Stage::logical) {
+    return stages;
+  }
+  stages->parallel = strategies::parallelize(context_of(scenario, entry), stages->logical);
+  if (stage == Stage::parallel) {
+    return stages;
+  }
+  stages->schedule = workload::unroll(stages->parallel, 0);
+  const engine::Machine hardware{.cluster = &scenario.cluster,
+                                 .topology = &machine.topology,
+                                 .cost = machine.cost.get(),
+                                 .host = {.issue_time = entry.framework.issue_time_per_kernel.value,
+                                          .communication_sms = entry.framework.communication_sms.value}};
+  stages->timeline = engine::simulate(stages->parallel, stages->schedule, hardware, {});
+  return stages;
+}
+
+Duration estimate(const workload::OpGraph& graph, const cost::CostModel& cost) {
+  Duration longest{};
+  const std::int64_t rings = workload::work_depends_on_ring(graph) ? graph.mesh.size(workload::MeshAxis::ring) : 1;
+  for (std::int64_t ring = 0; ring < rings; ++ring) {
+    std::vector<std::array<Duration, workload::kPhases>> of_body(graph.templates.size());
+    std::vector<std::array<bool, workload::kPhases>> known(graph.templates.size());
+    Duration sum{};
+    for (const workload::Instance& instance : graph.roles.front().program) {
+      const std::size_t t = instance.block_template.index();
+      const auto phase = static_cast<std::size_t>(instance.phase);
+      const workload::BlockTemplate& block = graph.templates[t];
+      if (!known[t].at(phase)) {
+        known[t].at(phase) = true;
+        const workload::Body& body = block.bodies.at(phase);
+        for (const workload::Op& op : body.ops) {
+          const bool compute = std::holds_alternative<workload::GemmWork>(op.work) ||
+                               std::holds_alternative<workload::AttentionWork>(op.work) ||
+                               std::holds_alternative<workload::ElementwiseWork>(op.work);
+          if (!compute || op.when != workload::When::every_micro_batch) {
+            continue;
+          }
+          const kernel::Kernel kernel = workload::kernel_of(graph, block, body, op, {.ring = ring});
+          const auto* attention = std::get_if<kernel::Attention>(&kernel);
+          const bool empty = attention != nullptr && attention->pairs == 0;
+          const auto* moved = std::get_if<kernel::MemoryBound>(&kernel);
+          if (empty || (moved != nullptr && moved->traffic.value() == 0)) {
+            continue;
+          }
+          const std::int64_t trips = op.loop < 0 ? 1 : body.loops[static_cast<std::size_t>(op.loop)].trips;
+          of_body[t].at(phase) += cost.time(kernel) * trips;
+        }
+      }
+      sum += of_body[t].at(phase);
+    }
+    longest = std::max(longest, sum);
+  }
+  return longest;
+}
+
+results::PlanResult simulate(const scenario::Scenario& scenario, const Machine& machine,
+                             const scenario::PlanEntry& entry, const StudyOptions& options) {
+  results::PlanResult result{.name = entry.plan.name,
+                             .options = scenario::options_of(entry),
+                             .global_batch = entry.plan.global_batch(),
+                             .infeasible = check(scenario, entry)};
+  if (!result.infeasible.empty()) {
+    return result;
+  }
+  const std::unique_ptr<Stages> stages = run_stages(scenario, machine, entry, Stage::timeline);
+  result.figures = figures_of(scenario, machine, entry, *stages, options);
+  explain_fit(result);
+  return result;
+}
+
+}  // namespace ulysim::study

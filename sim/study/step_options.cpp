@@ -1,0 +1,61 @@
+#include "sim/study/step_options.h"
+
+#include <algorithm>
+
+namespace ulysim::study {
+
+namespace {
+
+std::int64_t whole(double value) {
+  return static_cast<std::int64_t>(value + 0.5);
+}
+
+}  // namespace
+
+workload::StepOptions step_options(const workload::Transformer& model, const scenario::PlanEntry& entry) {
+  const strategies::Plan& plan = entry.plan;
+  const spec::Framework& f = entry.framework;
+  const bool gated = model.mlp_kind == workload::MlpKind::gated;
+  constexpr double kBf16 = 2.0;
+  workload::ElementwiseCosts costs{
+      .norm_forward = f.norm_forward.value,
+      .norm_backward = f.norm_backward.value,
+      .rope_forward = f.rope_forward.value,
+      .rope_backward = f.rope_backward.value,
+      .activation_forward = f.activation_forward.value,
+      .activation_backward = f.activation_backward.value,
+      .residual_forward = f.residual_forward.value,
+      .residual_backward = f.residual_backward.value,
+      .loss_forward = f.loss_forward.value,
+      .loss_backward = f.loss_backward.value,
+      .backward_launches = std::max<std::int64_t>(1, whole(f.backward_kernels.value)),
+      .norm_launches = f.norm_kernels.value,
+      .rope_launches = f.rope_kernels.value,
+      .activation_launches = f.activation_kernels.value,
+      .residual_launches = f.residual_kernels.value,
+      // The profile counts forward and backward together.
+      .loss_launches = std::max<std::int64_t>(
+          1, whole(static_cast<double>(f.loss_kernels.value) / (1.0 + std::max(1.0, f.backward_kernels.value)))),
+      .norm_saved = whole(f.norm_saved.value),
+      // The profile counts gate, up and their product as well, which are tensors of the graph.
+      .activation_saved = gated ? std::max<std::int64_t>(0, whole(f.activation_saved.value - 3 * kBf16)) : 0,
+      .logits_kept = whole(f.logits_kept_bytes.value),
+      .logits_forward_workspace = 4,
+      .logits_backward_workspace =
+          std::max<std::int64_t>(1, whole(f.logits_peak_bytes.value - f.logits_kept_bytes.value - kBf16)),
+      .optimizer_traffic = f.optimizer_traffic.value,
+      .optimizer_bytes = whole(f.master_bytes.value + f.moments_bytes.value),
+      .gradient_bytes = whole(f.gradient_bytes.value),
+  };
+  return {.sequence_length = plan.sequence_length,
+          .batch = plan.micro_batch * plan.mesh.size(workload::MeshAxis::data),
+          .micro_batches = plan.accumulation,
+          .attention = plan.attention,
+          .mask = plan.mask,
+          .costs = costs,
+          .attention_synchronises = f.sync_per_attention.value > 0,
+          .fixed_time_per_micro_step = f.fixed_time_per_micro_step.value,
+          .fixed_time_per_step = f.fixed_time_per_step.value};
+}
+
+}  // namespace ulysim::study

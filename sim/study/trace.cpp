@@ -1,0 +1,52 @@
+#include "sim/study/trace.h"
+
+#include <fmt/format.h>
+
+#include "sim/memory/accountant.h"
+
+namespace ulysim::study {
+
+std::string label_of(const workload::OpGraph& graph, const workload::FlatOp& flat) {
+  const workload::Instance& instance = graph.roles.front().program[flat.instance];
+  const workload::BlockTemplate& block = graph.of(instance);
+  // The chain starts with the embedding, so block 1 is layer 0.
+  const std::string where =
+      block.kind == workload::BlockKind::layer ? fmt::format("layer {}", instance.block - 1) : block.name;
+  return fmt::format("{} {} {}", where, name(instance.phase), flat.op->name);
+}
+
+std::vector<results::TraceRank> trace_of(const workload::OpGraph& graph, const workload::Schedule& schedule,
+                                         const results::Timeline& timeline) {
+  std::vector<results::TraceRank> out;
+  for (const results::RankTimeline& rank : timeline.ranks) {
+    results::TraceRank trace{.name = fmt::format("rank {}", rank.representative.index()),
+                             .members = static_cast<std::int64_t>(rank.members.size())};
+    if (rank.members.size() > 1) {
+      trace.name += fmt::format(" (of {} alike)", rank.members.size());
+    }
+    std::array<std::int64_t, workload::kStreams> shown{};
+    for (std::size_t stream = 0; stream < workload::kStreams; ++stream) {
+      shown.at(stream) = -1;
+      if (!schedule.streams.at(stream).empty()) {
+        shown.at(stream) = static_cast<std::int64_t>(trace.streams.size());
+        trace.streams.emplace_back(name(static_cast<workload::Stream>(stream)));
+      }
+    }
+    trace.spans.reserve(schedule.ops.size());
+    for (std::size_t op = 0; op < schedule.ops.size(); ++op) {
+      const workload::FlatOp& flat = schedule.ops[op];
+      trace.spans.push_back({.name = label_of(graph, flat),
+                             .purpose = name(flat.op->purpose),
+                             .stream = static_cast<std::uint32_t>(shown.at(static_cast<std::size_t>(flat.op->stream))),
+                             .begin = rank.spans[op].begin,
+                             .end = rank.spans[op].end});
+    }
+    for (const memory::Sample& sample : memory::account(graph, schedule, rank).gpu.curve) {
+      trace.gpu_memory.push_back({.at = sample.at, .allocated = Bytes(sample.bytes)});
+    }
+    out.push_back(std::move(trace));
+  }
+  return out;
+}
+
+}  // namespace ulysim::study
