@@ -18,7 +18,8 @@ struct Gpu {
   Sourced<FlopRate> bf16{};  ///< dense, without sparsity
   std::optional<Sourced<FlopRate>> fp8{};
   std::optional<Sourced<FlopRate>> fp4{};
-  std::string kernel_profile{};  ///< catalog/kernels/NAME.yaml; empty: the generic one
+  std::optional<Sourced<double>> power_watts{};  ///< limit that the rates hold under
+  std::string kernel_profile{};                  ///< catalog/kernels/NAME.yaml; empty: the generic one
 };
 
 }  // namespace ulysim::spec

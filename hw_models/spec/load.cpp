@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string>
 
 #include "hw_models/spec/catalog_files.h"
 #include "hw_models/spec/load_framework.h"
@@ -21,6 +23,7 @@ constexpr Bounds<Bandwidth> kLinkBandwidth{Bandwidth(1e8), Bandwidth(1e13)};
 constexpr Bounds<FlopRate> kFlopRate{FlopRate(1e12), FlopRate(1e18)};
 constexpr Bounds<std::int64_t> kSms{1, 4096};
 constexpr Bounds<std::int64_t> kPerNode{1, 1024};
+constexpr Bounds<double> kPower{10.0, 10'000.0};
 constexpr Bounds<double> kEfficiency{0.001, 1.2};
 constexpr Bounds<Duration> kLatency{Duration(1000), Duration(10'000'000'000)};  // 1 ns … 10 ms
 
@@ -46,6 +49,42 @@ Transport read_transport(config::Mapping& parent, std::string_view key) {
   read_sourced(map, "step_latency", out.step_latency, kLatency);
   map.finish();
   return out;
+}
+
+/// Fabric, and the link and transport that belong to it: a node without NVLink names its transport `pcie`.
+void read_fabric(config::Mapping& map, Node& node) {
+  static const std::array<std::string, 3> fabrics{"nvswitch", "nvlink-pairs", "pcie"};
+  if (map.find("fabric") != nullptr) {
+    node.fabric = static_cast<NodeFabric>(map.choice("fabric", fabrics, 0));
+  }
+  if (node.fabric == NodeFabric::pcie) {
+    node.nvlink_bandwidth.source = "no NVLink";
+    node.nvlink = read_transport(map, "pcie");
+  } else {
+    read_sourced(map, "nvlink_bandwidth", node.nvlink_bandwidth, kLinkBandwidth);
+    node.nvlink = read_transport(map, "nvlink");
+  }
+}
+
+std::string broken_fabric(const Node& node) {
+  if (node.fabric == NodeFabric::nvlink_pairs && node.gpus % 2 != 0) {
+    return fmt::format("{} GPUs make no pairs", node.gpus);
+  }
+  if (node.fabric == NodeFabric::nvswitch || node.gpus_per_pcie_uplink.value == 0) {
+    return {};
+  }
+  const std::int64_t switches = node.gpus / node.gpus_per_pcie_uplink.value;
+  if (switches % node.sockets.value != 0) {
+    return fmt::format("{} PCIe switches over {} sockets: a GPU's socket is not known", switches, node.sockets.value);
+  }
+  return {};
+}
+
+std::string broken_hosts(const Node& node) {
+  if (node.hosts.value > 0 && node.gpus % node.hosts.value == 0) {
+    return {};
+  }
+  return fmt::format("{} hosts do not divide the {} GPUs", node.hosts.value, node.gpus);
 }
 
 bool divides_either_way(std::int64_t a, std::int64_t b) {
@@ -90,6 +129,9 @@ Gpu Catalog::load_gpu(std::string_view name, const Location& asked_at) const {
   if (map.find("fp4") != nullptr) {
     read_sourced(map, "fp4", gpu.fp4.emplace(), kFlopRate);
   }
+  if (map.find("power_watts") != nullptr) {
+    read_sourced(map, "power_watts", gpu.power_watts.emplace(), kPower);
+  }
   gpu.kernel_profile = map.optional<std::string>("kernel_profile", "");
   if (!gpu.kernel_profile.empty() && !is_catalog_name(gpu.kernel_profile)) {
     map.error("kernel_profile", fmt::format("'{}' is no name of a kernel profile", gpu.kernel_profile));
@@ -114,8 +156,7 @@ Node Catalog::load_node(std::string_view name, const Location& asked_at) const {
   Sourced<std::int64_t> gpus;
   read_sourced(map, "gpus", gpus, kPerNode);
   node.gpus = gpus.value;
-  read_sourced(map, "nvlink_bandwidth", node.nvlink_bandwidth, kLinkBandwidth);
-  node.nvlink = read_transport(map, "nvlink");
+  read_fabric(map, node);
   read_sourced(map, "nics", node.nics, kPerNode);
   read_sourced(map, "nic_bandwidth", node.nic_bandwidth, kLinkBandwidth);
   node.network = read_transport(map, "network");
@@ -124,6 +165,12 @@ Node Catalog::load_node(std::string_view name, const Location& asked_at) const {
   read_sourced(map, "pcie_uplink_bandwidth", node.pcie_uplink_bandwidth, kLinkBandwidth);
   read_sourced(map, "pageable_copy_efficiency", node.pageable_copy_efficiency, kEfficiency);
   read_sourced(map, "sockets", node.sockets, kPerNode);
+  if (map.find("inter_socket_bandwidth") != nullptr) {
+    read_sourced(map, "inter_socket_bandwidth", node.inter_socket_bandwidth.emplace(), kLinkBandwidth);
+  }
+  if (map.find("hosts") != nullptr) {
+    read_sourced(map, "hosts", node.hosts, kPerNode);
+  }
   read_sourced(map, "host_memory_bandwidth", node.host_memory_bandwidth, kMemoryBandwidth);
   read_sourced(map, "host_memory", node.host_memory, kHostMemory);
   read_sourced(map, "host_memory_reserved", node.host_memory_reserved, kHostMemory);
@@ -132,6 +179,8 @@ Node Catalog::load_node(std::string_view name, const Location& asked_at) const {
     require(map, "nics", broken_nics(node));
     require(map, "gpus_per_pcie_uplink", broken_uplinks(node));
     require(map, "host_memory_reserved", broken_memory(node));
+    require(map, "hosts", broken_hosts(node));
+    require(map, "fabric", broken_fabric(node));
   }
   diagnostics.throw_if_any();
   return node;

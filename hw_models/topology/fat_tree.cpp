@@ -35,13 +35,9 @@ void add_fat_tree(const spec::Cluster& cluster, const std::vector<Nic>& nics, Pl
   }
   const Vertex spine = plan.add_vertex();
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
-    const std::string name = fmt::format("leaf{}", leaf);
     const Bandwidth capacity =
         nic_capacity(cluster) * (static_cast<double>(nics_of[leaf]) / cluster.network.oversubscription);
-    plan.hops.push_back(
-        {.from = leaves[leaf], .to = spine, .link = plan.add_link(name + ".up", LinkKind::fabric, capacity)});
-    plan.hops.push_back(
-        {.from = spine, .to = leaves[leaf], .link = plan.add_link(name + ".down", LinkKind::fabric, capacity)});
+    plan.join(leaves[leaf], spine, fmt::format("leaf{}", leaf), LinkKind::fabric, capacity);
   }
 }
 

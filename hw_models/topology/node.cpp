@@ -1,9 +1,10 @@
+#include "hw_models/topology/node.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "hw_models/topology/plan.h"
 #include "sim/base/check.h"
 
 namespace ulysim::topology {
@@ -15,66 +16,59 @@ std::int64_t distinct_nics(const spec::Node& node) {
   return std::min(node.nics.value, node.gpus);
 }
 
-void add_host_paths(const spec::Cluster& cluster, const std::string& prefix, std::size_t first_rank, Plan& plan) {
-  const spec::Node& node = cluster.node;
-  const auto gpus = static_cast<std::size_t>(cluster.gpus_per_node());
+void add_gpus(const NodePlan& at, Plan& plan) {
+  const spec::Node& node = at.cluster.node;
+  for (std::size_t local = 0; local < static_cast<std::size_t>(at.cluster.gpus_per_node()); ++local) {
+    const auto nic = local * static_cast<std::size_t>(distinct_nics(node)) / static_cast<std::size_t>(node.gpus);
+    plan.ports.push_back({.node = at.node, .local = local, .nic = nic});
+  }
+}
+
+void add_host_paths(const NodePlan& at, const Uplinks& uplinks, Plan& plan) {
+  const spec::Node& node = at.cluster.node;
   const auto share = static_cast<std::size_t>(node.gpus_per_pcie_uplink.value);
-  const LinkId memory = plan.add_link(prefix + ".memory", LinkKind::host_memory, node.host_memory_bandwidth.value);
-  LinkId uplink_up;
-  LinkId uplink_down;
-  for (std::size_t local = 0; local < gpus; ++local) {
-    const Port& port = plan.ports[first_rank + local];
-    const std::string gpu = fmt::format("{}.gpu{}", prefix, local);
-    if (local % share == 0) {
-      const std::string uplink = fmt::format("{}.pcie{}", prefix, local / share);
-      uplink_up = plan.add_link(uplink + ".up", LinkKind::pcie, node.pcie_uplink_bandwidth.value);
-      uplink_down = plan.add_link(uplink + ".down", LinkKind::pcie, node.pcie_uplink_bandwidth.value);
+  const auto per_host = static_cast<std::size_t>(at.cluster.gpus_per_host());
+  const Bandwidth of_a_host = node.host_memory_bandwidth.value * (1.0 / static_cast<double>(node.hosts.value));
+  LinkId memory;
+  for (std::size_t rank = at.first_rank; rank < plan.ports.size(); ++rank) {
+    const Port& port = plan.ports[rank];
+    if (port.local % per_host == 0) {
+      const std::string host =
+          node.hosts.value == 1 ? at.prefix : fmt::format("{}.host{}", at.prefix, port.local / per_host);
+      memory = plan.add_link(host + ".memory", LinkKind::host_memory, of_a_host);
     }
-    const LinkId up = plan.add_link(gpu + ".pcie.up", LinkKind::pcie, node.pcie_bandwidth.value);
-    const LinkId down = plan.add_link(gpu + ".pcie.down", LinkKind::pcie, node.pcie_bandwidth.value);
-    plan.hops.push_back({.from = port.out, .to = port.port_out, .link = up});
-    plan.hops.push_back({.from = port.port_in, .to = port.in, .link = down});
-    plan.to_host.push_back({up, uplink_up, memory});
-    plan.from_host.push_back({memory, uplink_down, down});
+    const std::size_t uplink = port.local / share;
+    plan.to_host.push_back({port.pcie_up, uplinks.up[uplink], memory});
+    plan.from_host.push_back({memory, uplinks.down[uplink], port.pcie_down});
     plan.host_memory.push_back({memory});
   }
 }
 
-void add_gpus(const spec::Cluster& cluster, const std::string& prefix, std::size_t node, Plan& plan) {
-  const auto gpus = static_cast<std::size_t>(cluster.gpus_per_node());
-  const Vertex nvswitch = plan.add_vertex();
-  for (std::size_t local = 0; local < gpus; ++local) {
-    const auto nic =
-        local * static_cast<std::size_t>(distinct_nics(cluster.node)) / static_cast<std::size_t>(cluster.node.gpus);
-    const Port port{.out = plan.add_vertex(),
-                    .in = plan.add_vertex(),
-                    .port_out = plan.add_vertex(),
-                    .port_in = plan.add_vertex(),
-                    .node = node,
-                    .local = local,
-                    .nic = nic};
-    const std::string gpu = fmt::format("{}.gpu{}", prefix, local);
-    const Bandwidth rate = cluster.node.nvlink_bandwidth.value;
-    plan.hops.push_back(
-        {.from = port.out, .to = nvswitch, .link = plan.add_link(gpu + ".nvlink.up", LinkKind::nvlink, rate)});
-    plan.hops.push_back(
-        {.from = nvswitch, .to = port.in, .link = plan.add_link(gpu + ".nvlink.down", LinkKind::nvlink, rate)});
-    plan.ports.push_back(port);
-  }
-}
-
-void add_nics(const spec::Cluster& cluster, const std::string& prefix, std::size_t node, std::size_t first_rank,
-              Plan& plan, std::vector<Nic>& nics) {
-  for (std::size_t rank = first_rank; rank < plan.ports.size(); ++rank) {
-    const std::size_t index = plan.ports[rank].nic;
-    if (rank == first_rank || nics.back().index != index) {
-      const std::string name = fmt::format("{}.nic{}", prefix, index);
-      nics.push_back({.node = node,
-                      .index = index,
-                      .up = plan.add_link(name + ".up", LinkKind::nic, nic_capacity(cluster)),
-                      .down = plan.add_link(name + ".down", LinkKind::nic, nic_capacity(cluster))});
+/// A NIC sits on the PCIe switch of the first GPU that uses it. Where that is not the GPU's own switch, its traffic
+/// crosses the uplinks of both, and the link between the sockets if it must.
+void add_nics(const NodePlan& at, const Uplinks& uplinks, Plan& plan, std::vector<Nic>& nics) {
+  const spec::Node& node = at.cluster.node;
+  const auto share = static_cast<std::size_t>(node.gpus_per_pcie_uplink.value);
+  LinkId nic_up;
+  LinkId nic_down;
+  std::size_t seat = 0;
+  for (std::size_t rank = at.first_rank; rank < plan.ports.size(); ++rank) {
+    const Port& port = plan.ports[rank];
+    if (rank == at.first_rank || nics.back().index != port.nic) {
+      const std::string name = fmt::format("{}.nic{}", at.prefix, port.nic);
+      nic_up = plan.add_link(name + ".up", LinkKind::nic, nic_capacity(at.cluster));
+      nic_down = plan.add_link(name + ".down", LinkKind::nic, nic_capacity(at.cluster));
+      seat = port.local / share;
+      nics.push_back({.node = at.node, .index = port.nic});
     }
-    nics.back().ranks.push_back(rank);
+    NicPath path{.rank = rank, .up = {port.pcie_up}, .down = {nic_down}};
+    const std::vector<LinkId> there = across(node, uplinks, port.local / share, seat);
+    const std::vector<LinkId> back = across(node, uplinks, seat, port.local / share);
+    path.up.insert(path.up.end(), there.begin(), there.end());
+    path.up.push_back(nic_up);
+    path.down.insert(path.down.end(), back.begin(), back.end());
+    path.down.push_back(port.pcie_down);
+    nics.back().paths.push_back(std::move(path));
   }
 }
 
@@ -83,6 +77,11 @@ void add_nics(const spec::Cluster& cluster, const std::string& prefix, std::size
 LinkId Plan::add_link(std::string name, LinkKind kind, Bandwidth capacity) {
   links.push_back({.name = std::move(name), .kind = kind, .capacity = capacity});
   return LinkId(links.size() - 1);
+}
+
+void Plan::join(Vertex lower, Vertex upper, const std::string& name, LinkKind kind, Bandwidth capacity) {
+  hops.push_back({.from = lower, .to = upper, .link = add_link(name + ".up", kind, capacity)});
+  hops.push_back({.from = upper, .to = lower, .link = add_link(name + ".down", kind, capacity)});
 }
 
 Bandwidth nic_capacity(const spec::Cluster& cluster) {
@@ -98,21 +97,22 @@ std::vector<Nic> add_nodes(const spec::Cluster& cluster, Plan& plan) {
                cluster.node.gpus);
   std::vector<Nic> nics;
   for (std::size_t node = 0; node < static_cast<std::size_t>(cluster.nodes); ++node) {
-    const std::string prefix = fmt::format("node{}", node);
-    const std::size_t first_rank = plan.ports.size();
-    add_gpus(cluster, prefix, node, plan);
-    add_host_paths(cluster, prefix, first_rank, plan);
+    const NodePlan at{
+        .cluster = cluster, .prefix = fmt::format("node{}", node), .node = node, .first_rank = plan.ports.size()};
+    add_gpus(at, plan);
+    add_nvlink(at, plan);
+    const Uplinks uplinks = add_pcie(at, plan);
+    add_host_paths(at, uplinks, plan);
     if (cluster.nodes > 1) {
-      add_nics(cluster, prefix, node, first_rank, plan, nics);
+      add_nics(at, uplinks, plan, nics);
     }
   }
   return nics;
 }
 
 void connect(const Nic& nic, Vertex switch_vertex, Plan& plan) {
-  for (const std::size_t rank : nic.ranks) {
-    plan.hops.push_back({.from = plan.ports[rank].port_out, .to = switch_vertex, .link = nic.up});
-    plan.hops.push_back({.from = switch_vertex, .to = plan.ports[rank].port_in, .link = nic.down});
+  for (const NicPath& path : nic.paths) {
+    plan.ports[path.rank].accesses.push_back({.vertex = switch_vertex, .up = path.up, .down = path.down});
   }
 }
 

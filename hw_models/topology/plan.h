@@ -10,25 +10,33 @@
 
 namespace ulysim::topology {
 
+/// A switch of any kind: NVSwitch planes, an NVLink bridge, a PCIe switch, a socket, a rail, a leaf, a spine.
 using Vertex = std::uint32_t;
 
-/// A hop that crosses one link. Several hops may share a link (GPUs behind one uplink or one NIC).
+/// A hop between two switches, over one link.
 struct Hop {
   Vertex from{};
   Vertex to{};
   LinkId link{};
 };
 
-/// A GPU as the graph sees it. Traffic leaves at `out` and ends at `in`, two vertices, so that no route passes
-/// through a GPU; `port_*` stand between its PCIe link and what is behind it: its NIC and the host.
+/// One way of a GPU to a switch and back. Its links need not be the GPU's alone: GPUs share uplinks and NICs.
+struct Access {
+  Vertex vertex{};
+  std::vector<LinkId> up{};    ///< from the GPU to the switch, in order
+  std::vector<LinkId> down{};  ///< from the switch to the GPU
+};
+
+/// A GPU as the fabric sees it.
 struct Port {
-  Vertex out{};
-  Vertex in{};
-  Vertex port_out{};
-  Vertex port_in{};
   std::size_t node{};
   std::size_t local{};
   std::size_t nic{};  ///< index of its NIC within the node, the first where it has several
+  LinkId pcie_up{};
+  LinkId pcie_down{};
+  /// By preference: NVLink, PCIe, the network. A route takes the first that leads to the other GPU, so traffic
+  /// stays inside a node whenever it can, as NCCL's does, and never passes through a third GPU.
+  std::vector<Access> accesses{};
 };
 
 /// A machine under construction: what a builder fills and `assemble` turns into a Topology.
@@ -43,25 +51,32 @@ struct Plan {
 
   Vertex add_vertex() { return vertices++; }
   LinkId add_link(std::string name, LinkKind kind, Bandwidth capacity);
+  /// Two links, `name.up` from `lower` to `upper` and `name.down` back.
+  void join(Vertex lower, Vertex upper, const std::string& name, LinkKind kind, Bandwidth capacity);
+};
+
+/// How one GPU gets to its NIC and back, the NIC's own links last and first.
+struct NicPath {
+  std::size_t rank{};
+  std::vector<LinkId> up{};
+  std::vector<LinkId> down{};
 };
 
 /// A NIC as the fabric sees it: one per NIC of a node, or one per GPU where a GPU has several (their sum).
 struct Nic {
   std::size_t node{};
   std::size_t index{};
-  LinkId up{};
-  LinkId down{};
-  std::vector<std::size_t> ranks{};  ///< GPUs that use it
+  std::vector<NicPath> paths{};  ///< of the GPUs that use it
 };
 
-/// Adds all nodes (GPUs, NVSwitch planes, PCIe, host memory) and the two links of every NIC, which the fabric
-/// then connects. NICs come node by node; none when there is one node.
+/// Adds all nodes (GPUs, NVSwitch planes or PCIe, host memory) and the links of every NIC, which the fabric then
+/// connects. NICs come node by node; none when there is one node.
 [[nodiscard]] std::vector<Nic> add_nodes(const spec::Cluster& cluster, Plan& plan);
 
 /// Capacity of one Nic above, bytes per second and direction.
 [[nodiscard]] Bandwidth nic_capacity(const spec::Cluster& cluster);
 
-/// Hops between a NIC and the switch that it hangs on.
+/// Hangs a NIC, and with it its GPUs, on a switch.
 void connect(const Nic& nic, Vertex switch_vertex, Plan& plan);
 
 [[nodiscard]] Topology assemble(Plan plan);

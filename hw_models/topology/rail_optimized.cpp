@@ -21,11 +21,7 @@ void add_rails(const spec::Cluster& cluster, const std::vector<Nic>& nics, Plan&
   const Bandwidth capacity =
       nic_capacity(cluster) * (static_cast<double>(cluster.nodes) / cluster.network.oversubscription);
   for (std::size_t rail = 0; rail < rails.size(); ++rail) {
-    const std::string name = fmt::format("rail{}", rail);
-    plan.hops.push_back(
-        {.from = rails[rail], .to = spine, .link = plan.add_link(name + ".up", LinkKind::fabric, capacity)});
-    plan.hops.push_back(
-        {.from = spine, .to = rails[rail], .link = plan.add_link(name + ".down", LinkKind::fabric, capacity)});
+    plan.join(rails[rail], spine, fmt::format("rail{}", rail), LinkKind::fabric, capacity);
   }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/breadth_first_search.hpp>
+#include <boost/graph/connected_components.hpp>
+#include <boost/pending/queue.hpp>
 #include <utility>
 
 #include "sim/base/check.h"
@@ -16,66 +18,113 @@ struct HopIndex {
   std::uint32_t value{};
 };
 using Adjacency = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, HopIndex>;
+using Undirected = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS>;
 
 /// Remembers by which hop the search first reached each vertex. Vertices are met in order of distance, and out-edges
 /// in order of insertion, which makes the choice among equal routes a function of the plan alone.
 class FirstHop : public boost::default_bfs_visitor {
  public:
-  explicit FirstHop(std::vector<std::uint32_t>& by) : by_(&by) {}
+  FirstHop(std::vector<std::uint32_t>& by, const std::vector<std::uint32_t>& local) : by_(&by), local_(&local) {}
   template <class Edge>
   void tree_edge(Edge edge, const Adjacency& graph) const {
-    (*by_)[boost::target(edge, graph)] = graph[edge].value;
+    (*by_)[(*local_)[boost::target(edge, graph)]] = graph[edge].value;
   }
 
  private:
   std::vector<std::uint32_t>* by_;
+  const std::vector<std::uint32_t>* local_;
 };
 
 }  // namespace
 
-struct Router::Graph {
-  explicit Graph(Vertex vertices) : adjacency(vertices) {}
+/// The graph of switches. It falls into parts (the fabric, and the inside of each node), and a search stays in one.
+struct Router::Switches {
+  struct Search {
+    std::once_flag done{};
+    std::vector<std::uint32_t> by{};  ///< hop that first reached each vertex of the part, by its index in the part
+  };
+
+  Switches(const std::vector<Hop>& all, Vertex vertices)
+      : adjacency(vertices), hops(all), part(vertices), local(vertices), searches(new Search[vertices]) {
+    Undirected both(vertices);
+    for (std::size_t i = 0; i < hops.size(); ++i) {
+      boost::add_edge(hops[i].from, hops[i].to, HopIndex{static_cast<std::uint32_t>(i)}, adjacency);
+      boost::add_edge(hops[i].from, hops[i].to, both);
+    }
+    const std::size_t parts = boost::connected_components(both, part.data());
+    size.resize(parts);
+    for (Vertex vertex = 0; vertex < vertices; ++vertex) {
+      local[vertex] = size[part[vertex]]++;
+    }
+  }
+
+  void search(Vertex from, std::vector<std::uint32_t>& by) const {
+    by.assign(size[part[from]], kNoHop);
+    std::vector<boost::default_color_type> colors(by.size(), boost::white_color);
+    const auto color = boost::make_iterator_property_map(
+        colors.begin(), boost::make_iterator_property_map(local.begin(), boost::identity_property_map()));
+    boost::queue<std::size_t> queue;
+    boost::breadth_first_visit(adjacency, from, queue, FirstHop(by, local), color);
+  }
+
+  /// Appends the links from one switch to another of its part.
+  void append(Vertex from, Vertex to, std::vector<LinkId>& links) const {
+    if (from == to) {
+      return;
+    }
+    Search& one = searches[from];
+    std::call_once(one.done, [&] { search(from, one.by); });
+    const auto first = static_cast<std::ptrdiff_t>(links.size());
+    for (Vertex at = to; at != from; at = hops[one.by[local[at]]].from) {
+      ULYSIM_CHECK(one.by[local[at]] != kNoHop, "switch {} cannot be reached from switch {}", to, from);
+      links.push_back(hops[one.by[local[at]]].link);
+    }
+    std::reverse(links.begin() + first, links.end());
+  }
+
   Adjacency adjacency;
-  std::vector<Hop> hops{};
+  std::vector<Hop> hops;
+  std::vector<std::uint32_t> part;     ///< by vertex
+  std::vector<std::uint32_t> local;    ///< index in its part, by vertex
+  std::vector<std::uint32_t> size{};   ///< vertices, by part
+  std::unique_ptr<Search[]> searches;  ///< by vertex searched from
 };
 
 Router::Router(const std::vector<Hop>& hops, Vertex vertices, std::vector<Port> ports)
-    : ports_(std::move(ports)), rows_(std::make_unique<Row[]>(ports_.size())) {
-  auto graph = std::make_unique<Graph>(vertices);
-  graph->hops = hops;
-  for (std::size_t i = 0; i < hops.size(); ++i) {
-    boost::add_edge(hops[i].from, hops[i].to, HopIndex{static_cast<std::uint32_t>(i)}, graph->adjacency);
-  }
-  graph_ = std::move(graph);
-}
+    : switches_(std::make_unique<const Switches>(hops, vertices)),
+      ports_(std::move(ports)),
+      rows_(std::make_unique<Row[]>(ports_.size())) {}
 
 Router::~Router() = default;
 
-void Router::search(std::size_t from, Row& row) const {
-  std::vector<std::uint32_t> by(boost::num_vertices(graph_->adjacency), kNoHop);
-  boost::breadth_first_search(graph_->adjacency, ports_[from].out, boost::visitor(FirstHop(by)));
-  row.begin.push_back(0);
-  for (std::size_t to = 0; to < ports_.size(); ++to) {
-    if (to != from) {
-      const auto first = static_cast<std::ptrdiff_t>(row.links.size());
-      for (Vertex at = ports_[to].in; at != ports_[from].out; at = graph_->hops[by[at]].from) {
-        ULYSIM_CHECK(by[at] != kNoHop, "no route from rank {} to rank {}", from, to);
-        row.links.push_back(graph_->hops[by[at]].link);
-      }
-      std::reverse(row.links.begin() + first, row.links.end());
-    }
-    row.begin.push_back(static_cast<std::uint32_t>(row.links.size()));
+std::vector<LinkId> Router::compose(std::size_t from, std::size_t to) const {
+  if (from == to) {
+    return {};
   }
-  row.links.shrink_to_fit();
+  for (const Access& out : ports_[from].accesses) {
+    for (const Access& in : ports_[to].accesses) {
+      if (switches_->part[out.vertex] == switches_->part[in.vertex]) {
+        std::vector<LinkId> links = out.up;
+        switches_->append(out.vertex, in.vertex, links);
+        links.insert(links.end(), in.down.begin(), in.down.end());
+        return links;
+      }
+    }
+  }
+  ULYSIM_CHECK(false, "no route from rank {} to rank {}", from, to);
+  return {};
 }
 
 std::span<const LinkId> Router::route(RankId from, RankId to) const {
   ULYSIM_CHECK(from.index() < ports_.size() && to.index() < ports_.size(), "route from rank {} to rank {} of {}",
                from.index(), to.index(), ports_.size());
   Row& row = rows_[from.index()];
-  std::call_once(row.searched, [&] { search(from.index(), row); });
-  const std::uint32_t begin = row.begin[to.index()];
-  return std::span<const LinkId>(row.links).subspan(begin, row.begin[to.index() + 1] - begin);
+  const std::scoped_lock lock(row.mutex);
+  const auto [place, fresh] = row.routes.try_emplace(static_cast<std::uint32_t>(to.index()));
+  if (fresh) {
+    place->second = compose(from.index(), to.index());
+  }
+  return place->second;
 }
 
 std::span<const LinkId> Topology::route(RankId from, RankId to) const {

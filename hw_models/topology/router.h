@@ -4,14 +4,17 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "hw_models/topology/plan.h"
 
 namespace ulysim::topology {
 
-/// Shortest routes by number of hops; among equals, the one whose hops were added first. Routes from one rank to
-/// all others are searched together, once, when first asked for; the answer never depends on what was asked before.
+/// A route is composed: up from one GPU to a switch, between switches, down to the other GPU. The GPUs' accesses are
+/// tried in order of preference and the first pair that the switches connect is taken; between switches the route has
+/// fewest hops, and among equals the one whose hops were added first. So it depends on the plan alone, never on what
+/// was asked before, and only what is asked for costs time and memory.
 class Router {
  public:
   Router(const std::vector<Hop>& hops, Vertex vertices, std::vector<Port> ports);
@@ -23,17 +26,16 @@ class Router {
   [[nodiscard]] std::span<const LinkId> route(RankId from, RankId to) const;
 
  private:
-  struct Graph;
+  struct Switches;
   struct Row {
-    std::once_flag searched{};
-    std::vector<std::uint32_t> begin{};  ///< into links, by destination rank, and one past the last
-    std::vector<LinkId> links{};
+    std::mutex mutex{};
+    std::unordered_map<std::uint32_t, std::vector<LinkId>> routes{};  ///< by destination rank; spans point into it
   };
-  void search(std::size_t from, Row& row) const;
+  [[nodiscard]] std::vector<LinkId> compose(std::size_t from, std::size_t to) const;
 
-  std::unique_ptr<const Graph> graph_;
+  std::unique_ptr<const Switches> switches_;
   std::vector<Port> ports_;
-  std::unique_ptr<Row[]> rows_;  ///< by source rank; filled once, under `searched`
+  std::unique_ptr<Row[]> rows_;  ///< by source rank
 };
 
 }  // namespace ulysim::topology

@@ -213,9 +213,20 @@ TEST(Laws, ACopyKeepsTheSpansAlive) {
   EXPECT_EQ(names(copy, links).front(), "node0.gpu0.pcie.up");
 }
 
-TEST(Scale, FourThousandGpusAreBuiltAndRoutedFromOneOfThem) {
-  const Topology topology = build(small(1024));
-  EXPECT_EQ(topology.route(RankId(17), RankId(4095)).size(), 6U);
+TEST(Scale, ARingOverSixteenThousandGpusAndAllTheirInnerGroupsCostOnlyTheirRoutes) {
+  // 4096 nodes of 4: each rank to its successor, and to the three others of its node.
+  const Topology topology = build(small(4096));
+  const std::size_t ranks = topology.ranks();
+  ASSERT_EQ(ranks, 16384U);
+  std::size_t crossed = 0;
+  for (std::size_t from = 0; from < ranks; ++from) {
+    crossed += topology.route(RankId(from), RankId((from + 1) % ranks)).size();
+    for (std::size_t peer = 1; peer < 4; ++peer) {
+      crossed += topology.route(RankId(from), RankId(from / 4 * 4 + (from + peer) % 4)).size();
+    }
+  }
+  // In a node 2 links; between nodes, from rail 3 to rail 0, 6. Ring: 3 in 4 stay inside.
+  EXPECT_EQ(crossed, ranks / 4 * (3 * 2 + 6) + ranks * 3 * 2);
 }
 
 TEST(Requires, AKnownTopologyAndWholeGpusPerNode) {
