@@ -78,9 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Sources, PrintedFlops,
                                                  131072 / 948.6, 180.3, 0.01},
                                          Printed{"XTuner 1M", "llama-2-7b", Convention::causal_x4, 1048576, 1, 1,
                                                  1048576 / 133.6, 153.9, 0.01}),
-                         [](const testing::TestParamInfo<Printed>& info) {
-                           return "Run" + std::to_string(info.index);
-                         });
+                         [](const testing::TestParamInfo<Printed>& run) { return "Run" + std::to_string(run.index); });
 
 }  // namespace
 }  // namespace ulysim::study
