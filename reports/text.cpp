@@ -62,9 +62,10 @@ std::string printable(std::string_view text) {
 
 std::string to_ascii(std::string_view text) {
   using Pair = std::pair<std::string_view, std::string_view>;
-  static constexpr std::array<Pair, 10> kSigns{Pair{"×", "x"}, Pair{"…", "~"},  Pair{"–", "-"},  Pair{"—", "-"},
-                                               Pair{"·", "."}, Pair{"≥", ">="}, Pair{"≤", "<="}, Pair{"─", "-"},
-                                               Pair{"µ", "u"}, Pair{"−", "-"}};
+  static constexpr std::array<Pair, 13> kSigns{Pair{"×", "x"},  Pair{"…", "~"},   Pair{"–", "-"},  Pair{"—", "-"},
+                                               Pair{"·", "."},  Pair{"≥", ">="},  Pair{"≤", "<="}, Pair{"─", "-"},
+                                               Pair{"→", "->"}, Pair{"±", "+/-"}, Pair{"²", "^2"}, Pair{"µ", "u"},
+                                               Pair{"−", "-"}};
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = length_of(text.substr(i));

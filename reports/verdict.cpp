@@ -13,6 +13,9 @@ using results::Figures;
 using results::PlanResult;
 using results::StudyResult;
 
+/// Closer than this no plan is called faster: predictions are not that sure.
+constexpr double kLevel = 1.005;
+
 /// The best of the others that fit.
 const PlanResult* runner_up(const StudyResult& study, std::size_t best) {
   const PlanResult* next = nullptr;
@@ -116,6 +119,10 @@ std::string verdict(const StudyResult& study) {
                        figures_text(plan), close);
   }
   const double ratio = plan.figures->tokens_per_s_per_gpu / second->figures->tokens_per_s_per_gpu;
+  if (ratio < kLevel) {
+    return fmt::format("{} is first: {}{}; {} is level with it (within {:.1f}%)", plan.name, figures_text(plan), close,
+                       second->name, (kLevel - 1.0) * 100.0);
+  }
   return fmt::format("{} wins: {}{}; {:.2f}× as fast as {}{}", plan.name, figures_text(plan), close, ratio,
                      second->name, reason(*plan.figures, *second));
 }

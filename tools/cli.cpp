@@ -27,8 +27,7 @@ void add_study_options(CLI::App& app, Arguments& arguments) {
            "instead of SCENARIO: a plan like ulysses=8 or ulysses=4,ring=2,zero=1 (repeatable)");
 }
 
-void add_output_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("-o,--out", arguments.out, "write every format into this folder");
+void add_format_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--json", arguments.json, "write the whole result as JSON to FILE ('-': standard output)");
   app.add_option("--csv", arguments.csv, "write a table as CSV to FILE ('-': standard output)");
   app.add_flag("--no-color", arguments.no_color, "no colours, also on a terminal");
@@ -40,8 +39,11 @@ void add_options(CLI::App& app, const Command& command, Arguments& arguments) {
       case Options::study:
         add_study_options(app, arguments);
         break;
-      case Options::output:
-        add_output_options(app, arguments);
+      case Options::folder:
+        app.add_option("-o,--out", arguments.out, "write everything into this folder, made when missing");
+        break;
+      case Options::formats:
+        add_format_options(app, arguments);
         break;
       case Options::trace:
         app.add_option("--trace", arguments.trace, "write the timeline for Perfetto to FILE ('-': standard output)");

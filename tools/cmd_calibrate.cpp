@@ -61,7 +61,7 @@ Command calibrate_command() {
           .summary = "fit a GPU's kernel profile to samples, or show the one in use",
           .positional = "ACTION",
           .positional_help = "fit GPU, or show GPU",
-          .options = {Options::output, Options::quiet},
+          .options = {Options::folder, Options::quiet},
           .examples =
               "  ulysim calibrate show h100-sxm\n"
               "  ulysim calibrate fit h100-sxm -o profiles\n",

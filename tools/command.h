@@ -33,7 +33,7 @@ struct Arguments {
   std::optional<std::string> seq{};
   std::vector<std::string> plans{};  ///< `explain` takes the first as a name
   // Where results go.
-  std::optional<std::string> out{};  ///< a folder for every format
+  std::optional<std::string> out{};  ///< a folder for everything
   std::optional<std::string> json{};
   std::optional<std::string> csv{};
   std::optional<std::string> trace{};
@@ -43,7 +43,7 @@ struct Arguments {
 };
 
 /// Groups of options that a command takes.
-enum class Options : std::uint8_t { study, output, trace, stage, plan_name, quiet };
+enum class Options : std::uint8_t { study, folder, formats, trace, stage, plan_name, quiet };
 
 struct Command {
   std::string name{};

@@ -122,12 +122,6 @@ void check_sizes(Section& section, const PlanContext& context, const strategies:
     section.error_here(fmt::format("{:.3g} tokens in one micro step of a model {:.3g} wide are more than can be held",
                                    tokens, widest));
   }
-  if (static_cast<double>(plan.sequence_length) * static_cast<double>(plan.sequence_length) *
-          static_cast<double>(plan.micro_batch) >
-      4.6e18) {
-    section.error_here(fmt::format("micro_batch {} of {} tokens each attend to more pairs than can be counted",
-                                   plan.micro_batch, plan.sequence_length));
-  }
   if (plan.accumulation > kMostMicroSteps || plan.accumulation * model.layers > kMostLayerRuns) {
     section.error_here(
         fmt::format("{} micro steps of {} layers are more than one step is simulated with (at most {} "

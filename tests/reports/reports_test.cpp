@@ -37,6 +37,14 @@ TEST(Verdict, ADifferentGlobalBatchIsComparedByTokens) {
   EXPECT_THAT(verdict(study), StartsWith("ring=8 wins: 125 s a step, 1,600 tokens/s/GPU"));
 }
 
+TEST(Verdict, CallsAHairsBreadthNoVictory) {
+  results::StudyResult study = example();
+  study.plans[1].figures->tokens_per_s_per_gpu = 996.0;
+  EXPECT_THAT(verdict(study), testing::EndsWith("ring=8 is level with it (within 0.5%)"));
+  study.plans[1].figures->tokens_per_s_per_gpu = 995.0;
+  EXPECT_THAT(verdict(study), HasSubstr("1.01× as fast as ring=8")) << "1000 / 995 = 1.00503";
+}
+
 TEST(Verdict, SaysWhatIsNearestWhenNothingFits) {
   results::StudyResult study = example();
   study.plans.erase(study.plans.begin(), study.plans.begin() + 2);

@@ -36,7 +36,7 @@ std::vector<Case> cases() {
       {"more nodes than can be simulated",
        "model: llama-3.1-8b\ncluster: {node: dgx-h100, nodes: 1M}\ntraining: " + good + "\nplans: [{}]\n"},
       {"an absurd network",
-       "model: llama-3.1-8b\ncluster: {node: dgx-h100, network: {topology: torus, oversubscription: 0.5, "
+       "model: llama-3.1-8b\ncluster: {node: dgx-h100, network: {topology: fat-tre, oversubscription: 0.5, "
        "nic_bandwidth: "
        "400GB, latency: 2s, color: red}}\ntraining: " +
            good + "\nplans: [{}]\n"},
