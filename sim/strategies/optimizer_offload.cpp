@@ -43,15 +43,23 @@ class OptimizerOffload final : public Strategy {
  private:
   static std::int64_t whole(double bytes) { return static_cast<std::int64_t>(bytes); }
 
-  /// Each accumulated shard goes out as it is reduced and comes back as the running sum; the last micro-batch sends
-  /// it once more in fp32 (DeepSpeed stage3.py, partition_grads, _offload_grad_partition_at_boundary).
+  /// The running sum of a shard comes back, takes the micro-batch's gradient in and goes out again; the last
+  /// micro-batch sends it once more in fp32 (DeepSpeed stage3.py, partition_grads,
+  /// _offload_grad_partition_at_boundary).
   static void move_gradients(const spec::Framework& framework, const Mesh& mesh, BlockTemplate& block, Body& body) {
     std::vector<Op> out;
     for (Op& op : body.ops) {
       const bool accumulates = std::holds_alternative<ElementwiseWork>(op.work) && !op.writes.empty() &&
                                block.tensor(op.writes[0]).persistent &&
                                block.tensor(op.writes[0]).kind == MemoryKind::gradients;
-      if (!accumulates) {
+      const bool reduces_last = is_collective(op) && op.purpose == Purpose::gradients && !op.writes.empty() &&
+                                block.tensor(op.writes[0]).persistent;
+      if (!accumulates && !reduces_last) {
+        out.push_back(std::move(op));
+        continue;
+      }
+      if (accumulates && !mesh.without_trivial(block.tensor(op.writes[0]).partial).empty()) {
+        // Stage 1 adds up whole gradients on the GPU; what leaves is the shard that its last reduction yields.
         out.push_back(std::move(op));
         continue;
       }
@@ -77,23 +85,30 @@ class OptimizerOffload final : public Strategy {
                   .stream = stream,
                   .purpose = Purpose::optimizer_offload};
       };
+      const TensorId last = flat("last", framework.offload_gradient_boundary_d2h_bytes.value, Space::gpu);
+      const TensorId kept = flat("kept", framework.offload_gradient_boundary_d2h_bytes.value, Space::host);
+      Op widen{.name = "widen_" + op.name,
+               .work = ElementwiseWork{.traffic = {{last, 6.0}}, .launches = 1},
+               .writes = {last},
+               .stream = op.stream,
+               .when = When::last_micro_batch};
+      Op offload_last = copy("offload_last", last, kept, Stream::device_to_host);
+      offload_last.when = When::last_micro_batch;
+      if (reduces_last) {
+        widen.reads = op.writes;
+        out.insert(out.end(), {op, std::move(widen), std::move(offload_last)});
+        continue;
+      }
       const double out_bytes = framework.offload_gradient_d2h_bytes.value;
       const TensorId sent = flat("sent", out_bytes, Space::gpu);
       const TensorId held = flat("held", out_bytes, Space::host);
       const TensorId back = flat("back", framework.offload_gradient_h2d_bytes.value, Space::gpu);
-      const TensorId last = flat("last", framework.offload_gradient_boundary_d2h_bytes.value, Space::gpu);
-      const TensorId kept = flat("kept", framework.offload_gradient_boundary_d2h_bytes.value, Space::host);
+      op.reads.push_back(back);
       op.writes = {sent};
-      out.push_back(op);
-      out.push_back(copy("offload", sent, held, Stream::device_to_host));
+      widen.reads = {sent};
+      const Op offload = copy("offload", sent, held, Stream::device_to_host);
       out.push_back(copy("return", held, back, Stream::host_to_device));
-      Op widen{.name = "widen_" + op.name,
-               .work = ElementwiseWork{.traffic = {{last, 6.0}}, .launches = 1},
-               .reads = {back},
-               .writes = {last}};
-      out.push_back(std::move(widen));
-      out.push_back(copy("offload_last", last, kept, Stream::device_to_host));
-      out.back().when = When::last_micro_batch;
+      out.insert(out.end(), {op, std::move(widen), std::move(offload_last), offload});
     }
     body.ops = std::move(out);
   }

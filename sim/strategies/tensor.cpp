@@ -125,31 +125,31 @@ class BodyPass {
       return;
     }
     TensorId sum = sums.front();
-    const Op served = last_writer(sums.front());
+    // Right behind the op that completes the sum, so that it runs beside the weights' gradients.
+    std::size_t place = out_.size();
+    while (place > 0 &&
+           std::none_of(sums.begin(), sums.end(), [&](TensorId id) { return writes(out_[place - 1], id); })) {
+      --place;
+    }
+    std::vector<Op> reduction;
     if (sums.size() > 1) {
       sum = block_.add(like(at(sums.front()), at(sums.front()).name + "_sum"));
-      out_.push_back({.name = "add_" + at(sums.front()).name,
-                      .work = ElementwiseWork{.traffic = {}, .launches = 0},
-                      .reads = sums,
-                      .writes = {sum},
-                      .region = Region::other});
+      reduction.push_back({.name = "add_" + at(sums.front()).name,
+                           .work = ElementwiseWork{.traffic = {}, .launches = 0},
+                           .reads = sums,
+                           .writes = {sum},
+                           .region = Region::other});
     }
     Tensor part = like(at(sum), at(sum).name + "_scattered");
     part.find(Dim::tokens)->split.push_back(kTensor);
     part.partial.erase(kTensor);
     const TensorId part_id = block_.add(std::move(part));
-    Op scatter = collective("scatter_" + at(sum).name, CollectiveKind::reduce_scatter, sum, part_id, served);
-    scatter.region = Region::other;
-    out_.push_back(std::move(scatter));
+    reduction.push_back(collective("scatter_" + at(sum).name, CollectiveKind::reduce_scatter, sum, part_id, {}));
+    out_.insert(out_.begin() + static_cast<std::ptrdiff_t>(place), reduction.begin(), reduction.end());
     replace_read(op, sums.front(), part_id);
     for (std::size_t i = 1; i < sums.size(); ++i) {
       std::erase(op.reads, sums[i]);
     }
-  }
-
-  Op last_writer(TensorId id) {
-    const auto it = std::find_if(out_.rbegin(), out_.rend(), [id](const Op& op) { return writes(op, id); });
-    return it == out_.rend() ? Op{} : *it;
   }
 
   /// Weights that are whole on every rank (norms) have seen this rank's tokens only: their gradients are summed.

@@ -32,8 +32,29 @@ std::int64_t local_tokens(const OpGraph& graph, const BlockTemplate& block, cons
 void make_loop(BlockTemplate& block, Body& body, Region region, const char* name, std::int64_t trips) {
   const auto in_region = [region](const Op& op) { return op.region == region; };
   const auto first = std::find_if(body.ops.begin(), body.ops.end(), in_region);
-  const auto end = std::find_if(body.ops.rbegin(), body.ops.rend(), in_region).base();
-  const auto compute = std::stable_partition(first, end, [](const Op& op) { return is_collective(op); });
+  auto end = std::find_if(body.ops.rbegin(), body.ops.rend(), in_region).base();
+  // What brings inputs moves before the loop, what takes results away behind it.
+  const auto produced = [first, end](const Op& op) {
+    return std::any_of(op.reads.begin(), op.reads.end(), [&](TensorId id) {
+      return std::any_of(first, end, [id](const Op& other) { return !is_collective(other) && writes(other, id); });
+    });
+  };
+  const std::vector<Op> before(first, end);
+  std::vector<int> place;
+  for (auto op = first; op != end; ++op) {
+    const bool inside = op->region == region && !is_collective(*op);
+    place.push_back(inside ? 1 : produced(*op) ? 2 : 0);
+  }
+  auto next = first;
+  for (const int part : {0, 1, 2}) {
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (place[i] == part) {
+        *next++ = before[i];
+      }
+    }
+  }
+  const auto compute = first + std::count(place.begin(), place.end(), 0);
+  end = compute + std::count(place.begin(), place.end(), 1);
   const auto loop = static_cast<std::int32_t>(body.loops.size());
   body.loops.push_back({.name = name, .trips = trips});
   std::vector<int> inside(block.tensors.size(), 0);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "sim/base/check.h"
 #include "sim/strategies/rewrite.h"
 #include "sim/strategies/strategy.h"
 
@@ -80,7 +81,7 @@ class BlockPass {
     for (const auto& [unit, ops] : readers) {
       Op gather =
           gather_unit(body, ops, fmt::format("gather{}{}", unit.first ? "_mlp" : "", unit.second ? "_again" : ""));
-      body.ops[ops.back()].release = CreditPool::parameters;
+      release_after(body, ops.back());
       std::size_t place = ops.front();
       while (place > 0 && body.ops[place].loop >= 0 && body.ops[place - 1].loop == body.ops[place].loop) {
         --place;
@@ -96,6 +97,17 @@ class BlockPass {
       out.push_back(std::move(body.ops[i]));
     }
     body.ops = std::move(out);
+  }
+
+  /// The credit ends with the last reader, or with the next kernel where that one returns another pool's already.
+  static void release_after(Body& body, std::size_t last_reader) {
+    for (std::size_t i = last_reader; i < body.ops.size(); ++i) {
+      if (body.ops[i].stream == Stream::compute && body.ops[i].release == CreditPool::none) {
+        body.ops[i].release = CreditPool::parameters;
+        return;
+      }
+    }
+    ULYSIM_CHECK(false, "no op after {} can return its credit", body.ops[last_reader].name);
   }
 
   Op gather_unit(Body& body, const std::vector<std::size_t>& ops, const std::string& name) {
@@ -163,23 +175,38 @@ class BlockPass {
     body.ops = std::move(out);
   }
 
+  [[nodiscard]] std::int64_t wire_bytes() const {
+    return static_cast<std::int64_t>(sequence_parallel_ ? framework_.sequence_parallel_gradient_wire_bytes.value
+                                                        : framework_.gradient_wire_bytes.value);
+  }
+
+  /// The gradient as it travels; `cast` makes it where its type is another.
+  TensorId on_the_wire(TensorId id, Op& cast) {
+    const std::int64_t wire = wire_bytes();
+    if (wire == at(id).element_bytes) {
+      return id;
+    }
+    Tensor other = like(at(id), at(id).name + "_wire");
+    other.element_bytes = wire;
+    other.kind = MemoryKind::gradients;
+    const TensorId sent = block_.add(std::move(other));
+    cast.reads.push_back(id);
+    cast.writes.push_back(sent);
+    std::get<ElementwiseWork>(cast.work).traffic.push_back({id, static_cast<double>(at(id).element_bytes + wire)});
+    return sent;
+  }
+
+  /// All of it on the reduction's own stream, so that backward goes on (DeepSpeed stage3.py,
+  /// reduce_and_partition_stream; FSDP's post-backward stream).
   void scatter_before(Op& op, std::vector<Op>& out) {
-    const auto wire =
-        static_cast<std::int64_t>(sequence_parallel_ ? framework_.sequence_parallel_gradient_wire_bytes.value
-                                                     : framework_.gradient_wire_bytes.value);
     Op scatter = reduction("scatter_" + op.name, CollectiveKind::reduce_scatter);
-    Op cast{.name = "cast_" + op.name, .work = ElementwiseWork{.launches = 1}, .region = op.region};
+    Op cast{.name = "cast_" + op.name,
+            .work = ElementwiseWork{.launches = 1},
+            .stream = Stream::zero_reduce,
+            .region = op.region};
+    op.stream = Stream::zero_reduce;
     for (const TensorId id : std::vector<TensorId>(op.reads)) {
-      TensorId sent = id;
-      if (wire != at(id).element_bytes) {
-        Tensor wide = like(at(id), at(id).name + "_wire");
-        wide.element_bytes = wire;
-        wide.kind = MemoryKind::gradients;
-        sent = block_.add(std::move(wide));
-        cast.reads.push_back(id);
-        cast.writes.push_back(sent);
-        std::get<ElementwiseWork>(cast.work).traffic.push_back({id, static_cast<double>(at(id).element_bytes + wire)});
-      }
+      const TensorId sent = on_the_wire(id, cast);
       Tensor part = like(at(sent), at(id).name + "_shard");
       shard(part, axes_);
       part.partial = {};
@@ -192,6 +219,8 @@ class BlockPass {
       shard(at(id), axes_);
       at(id).partial = {};
     }
+    // Cast, reduction and the sum of shards run beside backward (DeepSpeed's reduce-and-partition stream).
+    cast.stream = op.stream = Stream::zero_reduce;
     if (!cast.reads.empty()) {
       out.push_back(std::move(cast));
     }
@@ -202,6 +231,7 @@ class BlockPass {
     Op reduce =
         reduction("reduce_" + op.name, stage_ == 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce);
     reduce.when = When::last_micro_batch;
+    Op cast{.name = "cast_" + op.name, .work = ElementwiseWork{.launches = 1}, .when = When::last_micro_batch};
     for (const TensorId id : op.writes) {
       Tensor reduced = at(id);
       reduced.name += "_reduced";
@@ -210,8 +240,11 @@ class BlockPass {
       if (stage_ == 1) {
         shard(reduced, axes_);
       }
-      reduce.reads.push_back(id);
       reduce.writes.push_back(block_.add(std::move(reduced)));
+      reduce.reads.push_back(on_the_wire(id, cast));
+    }
+    if (!cast.reads.empty()) {
+      out.push_back(std::move(cast));
     }
     out.push_back(std::move(reduce));
   }
@@ -248,9 +281,6 @@ class Zero final : public Strategy {
     if (axes.empty()) {
       return;
     }
-    // The unit in use and those that may be fetched ahead of it.
-    graph.credit_windows[static_cast<std::size_t>(CreditPool::parameters)] =
-        1 + context.framework->prefetch_units.value;
     for (BlockTemplate& block : graph.templates) {
       if (block.kind == BlockKind::optimizer) {
         shard_optimizer(context, graph, block, axes);
@@ -258,9 +288,27 @@ class Zero final : public Strategy {
         BlockPass(graph, block, context).run();
       }
     }
+    // The unit in use and those that may be fetched ahead of it; never fewer than a body holds at once.
+    graph.credit_windows[static_cast<std::size_t>(CreditPool::parameters)] =
+        std::max(1 + context.framework->prefetch_units.value, most_held_at_once(graph));
   }
 
  private:
+  static std::int64_t most_held_at_once(const OpGraph& graph) {
+    std::int64_t most = 1;
+    for (const BlockTemplate& block : graph.templates) {
+      for (const Body& body : block.bodies) {
+        std::int64_t held = 0;
+        for (const Op& op : body.ops) {
+          held += op.acquire == CreditPool::parameters ? 1 : 0;
+          most = std::max(most, held);
+          held -= op.release == CreditPool::parameters ? 1 : 0;
+        }
+      }
+    }
+    return most;
+  }
+
   static void shard_optimizer(const PlanContext& context, const OpGraph& graph, BlockTemplate& block, AxisSet axes) {
     if (context.plan->zero == 0) {
       return;

@@ -46,15 +46,50 @@ Wide pairs(const TokenRange& q, const TokenRange& k, const Mask& mask) {
   return seen;
 }
 
-std::int64_t last(const TokenRange& range) {
-  return range.first + (range.count() - 1) * range.step;
+/// Positions of a range by number: [from, to).
+struct Interval {
+  std::int64_t from{};
+  std::int64_t to{};
+};
+
+std::int64_t count_union(std::vector<Interval>& intervals) {
+  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.from < b.from; });
+  std::int64_t sum = 0;
+  std::int64_t covered = 0;
+  for (const Interval& each : intervals) {
+    sum += std::max<std::int64_t>(0, each.to - std::max(each.from, covered));
+    covered = std::max(covered, each.to);
+  }
+  return sum;
 }
 
-/// How many positions of `range` lie in [low, high].
-std::int64_t count_between(const TokenRange& range, std::int64_t low, std::int64_t high) {
-  const std::int64_t from = std::max<std::int64_t>(0, floor_div(low - range.first + range.step - 1, range.step));
-  const std::int64_t to = std::min(range.count() - 1, floor_div(high - range.first, range.step));
-  return std::max<std::int64_t>(0, to - from + 1);
+/// By how many steps the newest and the oldest key that query number 0 may see lie ahead of key number 0.
+struct Reach {
+  std::int64_t newest{};
+  std::int64_t oldest{};
+};
+
+Reach reach_of(const TokenRange& q, const TokenRange& k, const Mask& mask) {
+  ULYSIM_CHECK(q.step == k.step, "token ranges of steps {} and {}", q.step, k.step);
+  constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 4;
+  return {.newest = floor_div(q.first - k.first, q.step),
+          .oldest = mask.window ? floor_div(q.first - *mask.window - k.first, q.step) + 1 : kNever};
+}
+
+/// Queries that see a key of `k`: number a does when [a+oldest, a+newest] meets [0, count of k).
+Interval rows(const TokenRange& q, const TokenRange& k, const Reach& reach) {
+  if (reach.oldest > reach.newest) {
+    return {};
+  }
+  return {.from = std::max<std::int64_t>(0, -reach.newest), .to = std::min(q.count(), k.count() - reach.oldest)};
+}
+
+/// Keys that a query of `q` sees: number b when some a of q has a+oldest <= b <= a+newest.
+Interval columns(const TokenRange& q, const TokenRange& k, const Reach& reach) {
+  if (reach.oldest > reach.newest) {
+    return {};
+  }
+  return {.from = std::max<std::int64_t>(0, reach.oldest), .to = std::min(k.count(), q.count() + reach.newest)};
 }
 
 }  // namespace
@@ -103,24 +138,19 @@ Rectangle bounding_rectangle(const TokenSet& queries, const TokenSet& keys, cons
     }
     return box;
   }
-  std::int64_t first_key = std::numeric_limits<std::int64_t>::max();
-  std::int64_t last_key = -1;
-  std::int64_t first_query = first_key;
-  std::int64_t last_query = -1;
-  for (const TokenRange& k : keys) {
-    first_key = std::min(first_key, k.first);
-    last_key = std::max(last_key, last(k));
-  }
   for (const TokenRange& q : queries) {
-    first_query = std::min(first_query, q.first);
-    last_query = std::max(last_query, last(q));
-  }
-  const std::int64_t reach = mask.window ? *mask.window - 1 : std::numeric_limits<std::int64_t>::max() / 4;
-  for (const TokenRange& q : queries) {
-    box.queries += count_between(q, first_key, last_key + reach);
+    std::vector<Interval> seeing;
+    for (const TokenRange& k : keys) {
+      seeing.push_back(rows(q, k, reach_of(q, k, mask)));
+    }
+    box.queries += count_union(seeing);
   }
   for (const TokenRange& k : keys) {
-    box.keys += count_between(k, first_query - reach, last_query);
+    std::vector<Interval> seen;
+    for (const TokenRange& q : queries) {
+      seen.push_back(columns(q, k, reach_of(q, k, mask)));
+    }
+    box.keys += count_union(seen);
   }
   return box;
 }

@@ -77,12 +77,25 @@ class BlockBuilder {
            .host_waits = true});
     }
   }
-  /// y = x·W with its two backward products; `in_dims` are contracted forward.
-  void linear_backward(const std::string& name, TensorId x, const Weight& w, TensorId d_y, TensorId d_x,
-                       const std::vector<Dim>& in_dims, const std::vector<Dim>& out_dims) {
+  /// y = x·W; `in_dims` are contracted forward.
+  struct Linear {
+    std::string name{};
+    TensorId x{};
+    Weight w{};
+    TensorId d_y{};
+    TensorId d_x{};
+    std::vector<Dim> in_dims{};
+    std::vector<Dim> out_dims{};
+  };
+  /// The gradients of the inputs first: what comes next, communication too, waits for those and not for the weights'.
+  void linear_backward(const std::vector<Linear>& maps) {
     const std::vector<Dim> rows{Dim::batch, Dim::tokens};
-    gemm(name + "_dgrad", d_y, w.value, d_x, {.m = rows, .n = in_dims, .k = out_dims});
-    gemm(name + "_wgrad", x, d_y, w.grad, {.m = in_dims, .n = out_dims, .k = rows});
+    for (const Linear& l : maps) {
+      gemm(l.name + "_dgrad", l.d_y, l.w.value, l.d_x, {.m = rows, .n = l.in_dims, .k = l.out_dims});
+    }
+    for (const Linear& l : maps) {
+      gemm(l.name + "_wgrad", l.x, l.d_y, l.w.grad, {.m = l.in_dims, .n = l.out_dims, .k = rows});
+    }
   }
   void accumulate(const std::string& name, const std::vector<Weight>& weights) {
     Op op{.name = name, .work = ElementwiseWork{.launches = static_cast<std::int64_t>(weights.size())}};
@@ -250,7 +263,7 @@ class LayerBuilder {
     b_.in(Phase::backward, Region::mlp);
     d_y_ = b_.hidden("d_y", Port::grad_output);
     const TensorId d_product = wide("d_product");
-    b_.linear_backward("down", t_.product, t_.w_down, d_y_, d_product, {Dim::ffn}, {Dim::hidden});
+    b_.linear_backward({{"down", t_.product, t_.w_down, d_y_, d_product, {Dim::ffn}, {Dim::hidden}}});
     const TensorId d_up = wide("d_up");
     const TensorId d_gate = gated_ ? wide("d_gate") : TensorId{};
     std::vector<TensorId> reads{d_product, t_.up};
@@ -265,14 +278,16 @@ class LayerBuilder {
     b_.elementwise("activation_backward", reads, writes, {{d_product, costs_.activation_backward}},
                    costs_.activation_launches);
     std::vector<TensorId> d_normed;
+    std::vector<BlockBuilder::Linear> maps;
     std::vector<BlockBuilder::Weight> weights{t_.w_up, t_.w_down};
     if (gated_) {
       d_normed.push_back(b_.hidden("d_normed1_gate"));
-      b_.linear_backward("gate", t_.normed1, t_.w_gate, d_gate, d_normed.back(), {Dim::hidden}, {Dim::ffn});
+      maps.push_back({"gate", t_.normed1, t_.w_gate, d_gate, d_normed.back(), {Dim::hidden}, {Dim::ffn}});
       weights.push_back(t_.w_gate);
     }
     d_normed.push_back(b_.hidden("d_normed1_up"));
-    b_.linear_backward("up", t_.normed1, t_.w_up, d_up, d_normed.back(), {Dim::hidden}, {Dim::ffn});
+    maps.push_back({"up", t_.normed1, t_.w_up, d_up, d_normed.back(), {Dim::hidden}, {Dim::ffn}});
+    b_.linear_backward(maps);
     b_.in(Phase::backward);
     b_.accumulate("accumulate_mlp", weights);
     d_x1_ = b_.hidden("d_x1");
@@ -283,7 +298,7 @@ class LayerBuilder {
 
   void attention_backward() {
     const TensorId d_o = b_.activation("d_o", heads_of(model_));
-    b_.linear_backward("o", t_.o, t_.wo, d_x1_, d_o, kHeads, {Dim::hidden});
+    b_.linear_backward({{"o", t_.o, t_.wo, d_x1_, d_o, kHeads, {Dim::hidden}}});
     const TensorId d_rq = b_.activation("d_rope_q", heads_of(model_));
     const TensorId d_rk = b_.activation("d_rope_k", kv_heads_of(model_));
     const TensorId d_v = b_.activation("d_v", kv_heads_of(model_));
@@ -303,9 +318,9 @@ class LayerBuilder {
     const TensorId from_q = b_.hidden("d_normed_q");
     const TensorId from_k = b_.hidden("d_normed_k");
     const TensorId from_v = b_.hidden("d_normed_v");
-    b_.linear_backward("q", t_.normed, t_.wq, d_q, from_q, {Dim::hidden}, kHeads);
-    b_.linear_backward("k", t_.normed, t_.wk, d_k, from_k, {Dim::hidden}, kKvHeads);
-    b_.linear_backward("v", t_.normed, t_.wv, d_v, from_v, {Dim::hidden}, kKvHeads);
+    b_.linear_backward({{"q", t_.normed, t_.wq, d_q, from_q, {Dim::hidden}, kHeads},
+                        {"k", t_.normed, t_.wk, d_k, from_k, {Dim::hidden}, kKvHeads},
+                        {"v", t_.normed, t_.wv, d_v, from_v, {Dim::hidden}, kKvHeads}});
     const TensorId d_x = b_.hidden("d_x", Port::grad_input);
     b_.elementwise("norm_backward", {from_q, from_k, from_v, t_.x, t_.norm_kept, d_x1_, t_.small.value},
                    {d_x, t_.small.grad}, {{t_.x, costs_.norm_backward * norms_ + costs_.residual_backward}},
@@ -406,7 +421,7 @@ void build_head(const Transformer& model, const StepOptions& options, BlockTempl
   b.elementwise("loss_backward", {probabilities}, {d_logits, back_scratch}, {{d_logits, costs.loss_backward}},
                 costs.loss_launches);
   const TensorId d_normed = b.hidden("d_normed");
-  b.linear_backward("head", normed, w, d_logits, d_normed, {Dim::hidden}, {Dim::vocab});
+  b.linear_backward({{"head", normed, w, d_logits, d_normed, {Dim::hidden}, {Dim::vocab}}});
   b.in(Phase::backward);
   const TensorId d_x = b.hidden("d_x", Port::grad_input);
   b.elementwise("final_norm_backward", {d_normed, x, kept, small.value}, {d_x, small.grad}, {{x, costs.norm_backward}},
@@ -535,22 +550,35 @@ Flops sum_flops(const OpGraph& graph, FlopsOf flops_of) {
   return Flops(total);
 }
 
+/// The part of what all ranks together count in `dims` that the model has: every rank that projects its own copy of a
+/// key/value head repeats work, and a vocabulary that does not divide is padded to equal parts.
+double share_of_model(const OpGraph& graph, const Tensor& operand, const std::vector<Dim>& dims) {
+  double share = 1;
+  for (const Dim dim : dims) {
+    const Extent& extent = *operand.find(dim);
+    std::int64_t counted = local_size(extent, graph.mesh) * extent.replicas;
+    for (const MeshAxis axis : extent.split) {
+      counted *= graph.mesh.size(axis);
+    }
+    share *= static_cast<double>(extent.size) / static_cast<double>(counted);
+  }
+  return share;
+}
+
 }  // namespace
 
 Flops model_flops(const OpGraph& graph) {
-  return sum_flops(graph, [](const BlockTemplate& block, const Op& op, const kernel::Kernel& kernel) {
+  return sum_flops(graph, [&graph](const BlockTemplate& block, const Op& op, const kernel::Kernel& kernel) {
     if (op.recomputed) {
       return Flops(0);
     }
-    // Every rank projecting its own copy of a key/value head repeats work of the model.
-    std::int64_t replicas = 1;
-    if (std::holds_alternative<GemmWork>(op.work)) {
-      for (const TensorId id : op.reads) {
-        const Extent* kv = block.tensor(id).find(Dim::kv_heads);
-        replicas = kv != nullptr ? std::max(replicas, kv->replicas) : replicas;
-      }
+    double share = 1;
+    if (const auto* gemm = std::get_if<GemmWork>(&op.work)) {
+      const Tensor& a = block.tensor(op.reads[0]);
+      share = share_of_model(graph, a, gemm->m) * share_of_model(graph, a, gemm->k) *
+              share_of_model(graph, block.tensor(op.reads[1]), gemm->n);
     }
-    return kernel::model_flops(kernel) / static_cast<double>(replicas);
+    return kernel::model_flops(kernel) * share;
   });
 }
 

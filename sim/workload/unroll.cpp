@@ -65,6 +65,25 @@ class Writers {
   std::vector<std::uint32_t> last_;
 };
 
+/// A collective launched from the compute stream starts after the kernels launched before it (PyTorch records an
+/// event of the current stream); parameter gathers and copies have streams of their own that do not wait.
+bool waits_for_kernels(Stream stream) {
+  switch (stream) {
+    case Stream::tensor_comm:
+    case Stream::ulysses_comm:
+    case Stream::ring_comm:
+    case Stream::zero_reduce:
+      return true;
+    case Stream::compute:
+    case Stream::zero_gather:
+    case Stream::device_to_host:
+    case Stream::host_to_device:
+    case Stream::host_work:
+      return false;
+  }
+  return false;
+}
+
 class Unroller {
  public:
   Unroller(const OpGraph& graph, const Role& role) : graph_(graph), role_(role), writers_(graph, role) {}
@@ -109,6 +128,10 @@ class Unroller {
     }
     for (const OpId before : op.after) {
       depend_on(in_body_[before.index()], op.stream);
+    }
+    const auto& kernels = schedule_.streams[static_cast<std::size_t>(Stream::compute)];
+    if (waits_for_kernels(op.stream) && !kernels.empty()) {
+      depend_on(kernels.back(), op.stream);
     }
     if (barrier_) {
       for (std::size_t s = 0; s < kStreams; ++s) {

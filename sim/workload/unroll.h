@@ -20,7 +20,8 @@ struct FlatOp {
 /// The program of one role laid out in order. Every rank of the role runs exactly these ops; index = program order.
 struct Schedule {
   std::vector<FlatOp> ops{};
-  /// CSR: the ops that must be done before op i starts: writers of what it reads, and its order edges; those that
+  /// CSR: the ops that must be done before op i starts: writers of what it reads, its order edges, and for collectives
+  /// launched from the compute stream the kernel before them; those that
   /// stand before it in its own stream are left out, since the stream's order says so already.
   std::vector<std::uint32_t> first_dependency{};
   std::vector<std::uint32_t> dependencies{};

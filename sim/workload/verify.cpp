@@ -426,8 +426,9 @@ class ShapeChecker {
   Phase phase_{Phase::forward};
 };
 
-/// Every tensor that a body allocates is freed once, and after its last use.
-void verify_lifetimes(const BlockTemplate& block, std::vector<std::string>& findings) {
+/// Every tensor that a body allocates is freed once, and after its last use, in a micro-batch of kind `when`: what only
+/// the last one frees would pile up in the others.
+void verify_lifetimes(const BlockTemplate& block, When when, std::vector<std::string>& findings) {
   std::vector<int> state(block.tensors.size(), 0);  // 0 not there, 1 there, 2 gone
   for (std::size_t i = 0; i < block.tensors.size(); ++i) {
     const Tensor& tensor = block.tensors[i];
@@ -440,6 +441,9 @@ void verify_lifetimes(const BlockTemplate& block, std::vector<std::string>& find
   std::vector<bool> used(block.tensors.size(), false);
   for (const Body& body : block.bodies) {
     for (const Op& op : body.ops) {
+      if (op.when == When::last_micro_batch && when == When::every_micro_batch) {
+        continue;
+      }
       for (const TensorId id : op.allocs) {
         if (state[id.index()] != 0) {
           find(op, id, "allocates a second time");
@@ -485,7 +489,10 @@ std::vector<std::string> verify_shapes(const OpGraph& graph) {
 std::vector<std::string> verify(const OpGraph& graph) {
   std::vector<std::string> findings = verify_shapes(graph);
   for (const BlockTemplate& block : graph.templates) {
-    verify_lifetimes(block, findings);
+    verify_lifetimes(block, When::last_micro_batch, findings);
+    if (findings.empty() && graph.micro_batches > 1) {
+      verify_lifetimes(block, When::every_micro_batch, findings);
+    }
   }
   if (findings.empty()) {
     verify_execution(graph, findings);

@@ -57,6 +57,13 @@ class Play {
     for (std::size_t role = 0; role < players_.size(); ++role) {
       if (players_[role].finished < players_[role].schedule.ops.size()) {
         findings.push_back(blocked(role));
+        continue;
+      }
+      for (std::size_t pool = 0; pool < kCreditPools; ++pool) {
+        if (players_[role].out[pool] != 0) {
+          findings.push_back(fmt::format("role {} ends with {} credits of pool {} not given back",
+                                         graph_.roles[role].name, players_[role].out[pool], pool));
+        }
       }
     }
   }
