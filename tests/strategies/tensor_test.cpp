@@ -1,0 +1,115 @@
+// Megatron tensor parallelism with sequence parallelism (arXiv 2205.05198 §4.2.2), collectives per layer:
+//   forward  2 all-gathers (input of QKV and of the MLP) and 2 reduce-scatters (their outputs)
+//   backward 2 all-gathers of gradients, 2 of the kept inputs again (for the weight gradients), 2 reduce-scatters
+// each (T−1)/T · B·S/(P·R)·h·e bytes. Full recompute repeats the forward ones: 14 in all.
+// Norm weights are whole on every rank and have seen 1/T of the tokens: their gradients are all-reduced, counted as
+// gradients and not here.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/strategies/lab.h"
+
+namespace ulysim::strategies {
+namespace {
+
+using testing::HasSubstr;
+using namespace workload;
+
+Plan tensor(std::int64_t degree, std::int64_t sequence) {
+  Plan plan = lab::plain_plan(sequence);
+  plan.mesh.set_size(MeshAxis::tensor, degree);
+  return plan;
+}
+constexpr lab::Asked kForward{.phase = Phase::forward, .purpose = Purpose::tensor_parallel};
+constexpr lab::Asked kBackward{.phase = Phase::backward, .purpose = Purpose::tensor_parallel};
+
+TEST(Tensor, a_layer_has_four_collectives_forward_and_six_backward) {
+  for (const char* model : {"llama-3.1-8b", "llama-2-7b", "gpt2", "gemma-2-9b"}) {
+    const OpGraph graph = lab::bench(model, tensor(4, 8192)).after({"tensor"});
+    const BlockTemplate& layer = lab::layer_of(graph);
+    EXPECT_EQ(lab::count(layer, kForward, CollectiveKind::all_gather), 2) << model;
+    EXPECT_EQ(lab::count(layer, kForward, CollectiveKind::reduce_scatter), 2) << model;
+    EXPECT_EQ(lab::count(layer, kBackward, CollectiveKind::all_gather), 4) << model;
+    EXPECT_EQ(lab::count(layer, kBackward, CollectiveKind::reduce_scatter), 2) << model;
+  }
+}
+
+TEST(Tensor, each_collective_moves_the_hidden_state_of_all_tokens) {
+  Plan plan = tensor(4, 8192);
+  plan.micro_batch = 2;
+  const OpGraph graph = lab::bench("llama-3.1-8b", plan).after({"tensor"});
+  const double one = 3.0 / 4 * 2 * 8192 * 4096 * 2;
+  EXPECT_EQ(lab::sent(graph, kForward), 4 * one);
+  EXPECT_EQ(lab::sent(graph, kBackward), 6 * one);
+}
+
+TEST(Tensor, beside_ulysses_and_ring_each_moves_its_part_of_the_tokens) {
+  if (!lab::has("ulysses") || !lab::has("ring")) {
+    GTEST_SKIP() << "a part of the combination is not in the catalogue";
+  }
+  Plan plan = tensor(2, 8192);
+  plan.mesh.set_size(MeshAxis::ulysses, 2);
+  plan.mesh.set_size(MeshAxis::ring, 2);
+  const OpGraph graph = lab::bench("llama-3.1-8b", plan).after({"tensor", "ulysses", "ring"});
+  EXPECT_EQ(lab::sent(graph, kForward), 4 * (1.0 / 2 * (8192 / 4) * 4096 * 2));
+  // Ulysses on a tensor rank's heads: 16 and 4 of them, its tokens S/4.
+  EXPECT_EQ(lab::sent(graph, {.phase = Phase::forward, .purpose = Purpose::ulysses}),
+            1.0 / 2 * 2048 * 128 * 2 * (16 + 2 * 4 + 16));
+  // The ring likewise: one send of 2·s·k/T·d·e.
+  EXPECT_EQ(lab::sent(graph, {.phase = Phase::forward, .purpose = Purpose::ring}), 2.0 * 2048 * 4 * 128 * 2);
+}
+
+TEST(Tensor, norm_weights_are_reduced_over_its_ranks) {
+  const OpGraph graph = lab::bench("llama-3.1-8b", tensor(4, 8192)).after({"tensor"});
+  // Two norms of 4096 in bf16.
+  EXPECT_EQ(lab::sent(graph, {.phase = Phase::backward, .purpose = Purpose::gradients}), 2.0 * 3 / 4 * 2 * 4096 * 2);
+}
+
+TEST(Tensor, logits_are_split_by_vocabulary) {
+  const OpGraph graph = lab::bench("llama-3.1-8b", tensor(4, 8192)).after({"tensor"});
+  const BlockTemplate& head = graph.templates[graph.templates.size() - 2];
+  for (const Tensor& each : head.tensors) {
+    if (each.name == "logits") {
+      EXPECT_EQ(local_bytes(each, graph.mesh).value(), 8192LL * 128256 / 4 * 2);
+    }
+  }
+}
+
+TEST(Tensor, fewer_key_value_heads_than_ranks_are_kept_by_each_rank) {
+  const OpGraph graph = lab::bench("llama-3.1-8b", tensor(16, 8192)).after({"tensor"});
+  const BlockTemplate& layer = lab::layer_of(graph);
+  for (const Tensor& each : layer.tensors) {
+    if (each.name == "w_k") {
+      EXPECT_EQ(local_elements(each, graph.mesh), 4096 * 128) << "one head";
+      EXPECT_EQ(global_elements(each), 4096 * 8 * 128) << "of eight";
+    }
+  }
+}
+
+TEST(Tensor, degrees_that_do_not_fit_are_told_what_would) {
+  const lab::Bench bench = lab::bench("qwen2.5-7b", tensor(8, 65536));
+  const auto reasons = lab::pass("tensor").check(bench.context());
+  ASSERT_FALSE(reasons.empty());
+  EXPECT_THAT(reasons[0].reason, HasSubstr("28 heads do not divide by tensor 8"));
+  EXPECT_THAT(reasons[0].suggestion, HasSubstr("tensor 4 with data 2"));
+}
+
+TEST(Tensor, a_partial_sum_that_is_never_reduced_is_found) {
+  OpGraph graph = lab::bench("llama-3.1-8b", tensor(4, 8192)).after({"tensor"});
+  BlockTemplate& block = graph.templates[1];
+  Body& body = block.body(Phase::forward);
+  const auto scatter =
+      std::find_if(body.ops.begin(), body.ops.end(), [](const Op& op) { return op.name == "scatter_attention_out"; });
+  ASSERT_NE(scatter, body.ops.end());
+  const Op gone = *scatter;
+  body.ops.erase(scatter);
+  for (Op& op : body.ops) {
+    std::replace(op.reads.begin(), op.reads.end(), gone.writes[0], gone.reads[0]);
+  }
+  EXPECT_THAT(verify_shapes(graph),
+              testing::Contains(AllOf(HasSubstr("forward.residual"), HasSubstr("partial"), HasSubstr("{tensor}"))));
+}
+
+}  // namespace
+}  // namespace ulysim::strategies
