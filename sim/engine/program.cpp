@@ -65,7 +65,10 @@ class Preparer {
       return {};
     }
     const auto ranks = static_cast<double>(machine_.cluster->gpus_per_node());
-    const std::int64_t elements = workload::local_elements(block.tensor(host.traffic.front().tensor), graph_.mesh);
+    std::int64_t elements = 0;
+    for (const workload::Traffic& traffic : host.traffic) {
+      elements += workload::local_elements(block.tensor(traffic.tensor), graph_.mesh);
+    }
     const double cores = static_cast<double>(elements) * ranks / host.node_rate;
     const double memory =
         static_cast<double>(payload) * ranks / machine_.cluster->node.host_memory_bandwidth.value.value();

@@ -48,6 +48,7 @@ Part part_of(const Op& op) {
     case Purpose::ring:
     case Purpose::parameters:
     case Purpose::gradients:
+    case Purpose::expert:
       return Part::exposed_communication;
   }
   return Part::other;

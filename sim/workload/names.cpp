@@ -14,13 +14,18 @@ const char* name(MeshAxis axis) {
       return "ring";
     case MeshAxis::data:
       return "data";
+    case MeshAxis::expert:
+      return "expert";
+    case MeshAxis::expert_data:
+      return "expert_data";
   }
   return "?";
 }
 
 const char* name(Dim dim) {
-  constexpr std::array<const char*, 9> kNames{"batch",    "tokens", "hidden", "heads",   "kv_heads",
-                                              "head_dim", "ffn",    "vocab",  "elements"};
+  constexpr std::array<const char*, 17> kNames{"batch",   "tokens",    "hidden",   "heads",      "kv_heads", "head_dim",
+                                               "ffn",     "vocab",     "elements", "v_head_dim", "nope_dim", "q_latent",
+                                               "kv_down", "kv_latent", "experts",  "slots",      "router"};
   return kNames.at(static_cast<std::size_t>(dim));
 }
 
@@ -43,16 +48,17 @@ const char* name(CollectiveKind kind) {
 }
 
 const char* name(Stream stream) {
-  constexpr std::array<const char*, kStreams> kNames{"compute",        "tensor_comm",    "ulysses_comm",
-                                                     "ring_comm",      "zero_gather",    "zero_reduce",
-                                                     "device_to_host", "host_to_device", "host_work"};
+  constexpr std::array<const char*, kStreams> kNames{"compute",     "tensor_comm", "ulysses_comm",   "ring_comm",
+                                                     "zero_gather", "zero_reduce", "device_to_host", "host_to_device",
+                                                     "host_work",   "expert_comm"};
   return kNames.at(static_cast<std::size_t>(stream));
 }
 
 const char* name(Purpose purpose) {
   constexpr std::array<const char*, kPurposes> kNames{
-      "attention", "gemm",       "memory_bound", "optimizer",          "tensor_parallel",   "ulysses",
-      "ring",      "parameters", "gradients",    "checkpoint_offload", "optimizer_offload", "host"};
+      "attention",         "gemm", "memory_bound", "optimizer", "tensor_parallel",
+      "ulysses",           "ring", "parameters",   "gradients", "checkpoint_offload",
+      "optimizer_offload", "host", "expert"};
   return kNames.at(static_cast<std::size_t>(purpose));
 }
 
@@ -63,7 +69,7 @@ const char* name(Phase phase) {
 
 std::string to_string(AxisSet axes) {
   std::string text = "{";
-  for (const MeshAxis axis : kAxes) {
+  for (const MeshAxis axis : kAllAxes) {
     if (axes.contains(axis)) {
       text += text.size() > 1 ? "," : "";
       text += name(axis);

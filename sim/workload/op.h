@@ -26,8 +26,9 @@ enum class Stream : std::uint8_t {
   device_to_host,
   host_to_device,
   host_work,  ///< CPU cores of the node (offloaded optimizer)
+  expert_comm,
 };
-inline constexpr std::size_t kStreams = 9;
+inline constexpr std::size_t kStreams = 10;
 [[nodiscard]] const char* name(Stream stream);
 
 /// What a report calls the time or the bytes of an op.
@@ -44,17 +45,20 @@ enum class Purpose : std::uint8_t {
   checkpoint_offload,
   optimizer_offload,
   host,
+  expert,  ///< tokens to their experts and back
 };
-inline constexpr std::size_t kPurposes = 12;
+inline constexpr std::size_t kPurposes = 13;
 [[nodiscard]] const char* name(Purpose purpose);
 
 /// Matrix product written in dimensions: sizes follow from the operands' shards. `reads` = {a, b}, `writes` = {c};
 /// `m` are the rows (of a), `n` the columns (of b), `k` the contracted dimensions. A split contraction makes the
-/// result partial over its axes.
+/// result partial over its axes. `groups` are dimensions of all three, with a product of its own for each index (the
+/// experts of a grouped GEMM).
 struct GemmWork {
   std::vector<Dim> m{};
   std::vector<Dim> n{};
   std::vector<Dim> k{};
+  std::vector<Dim> groups{};
 };
 
 /// Which keys a query may see.
@@ -113,7 +117,7 @@ struct CopyWork {
 };
 
 /// Work of the host: `traffic` over the node's memory (CPU Adam), then `fixed`. `node_rate`, when above 0, bounds it by
-/// the node's cores: elements of the first traffic tensor a second, for all ranks of the node together.
+/// the node's cores: elements of the traffic tensors a second, for all ranks of the node together.
 struct HostWork {
   std::vector<Traffic> traffic{};
   Duration fixed{};
@@ -131,7 +135,7 @@ enum class CreditPool : std::uint8_t { none, parameters, checkpoint_fetch, check
 inline constexpr std::size_t kCreditPools = 4;
 
 /// Part of a block: passes find what they rewrite by this, not by name.
-enum class Region : std::uint8_t { other, core_attention, mlp, loss };
+enum class Region : std::uint8_t { other, core_attention, mlp, loss, experts };
 
 struct Op {
   std::string name{};

@@ -59,6 +59,7 @@ kernel::Kernel attention_kernel(const OpGraph& graph, const BlockTemplate& block
       keys.push_back({.first = stripe, .end = key_tokens.size, .step = rings});
     }
   }
+  const Extent* value_width = block.tensor(op.reads[2]).find(Dim::v_head_dim);
   const Rectangle box = bounding_rectangle(queries, keys, work.mask);
   return kernel::Attention{.implementation = work.implementation,
                            .direction = work.direction,
@@ -66,6 +67,7 @@ kernel::Kernel attention_kernel(const OpGraph& graph, const BlockTemplate& block
                            .heads = local_size(*q.find(Dim::heads), mesh),
                            .kv_heads = local_size(*k.find(Dim::kv_heads), mesh),
                            .head_dim = q.find(Dim::head_dim)->size,
+                           .v_head_dim = value_width == nullptr ? std::nullopt : std::optional(value_width->size),
                            .queries = box.queries,
                            .keys = box.keys,
                            .pairs = count_pairs(queries, keys, work.mask)};
@@ -89,7 +91,8 @@ kernel::Kernel kernel_of(const OpGraph& graph, const BlockTemplate& block, const
     const Tensor& b = block.tensor(op.reads[1]);
     return kernel::Gemm{.m = product_of(gemm->m, a, graph.mesh, trips),
                         .n = product_of(gemm->n, b, graph.mesh, trips),
-                        .k = product_of(gemm->k, a, graph.mesh, trips)};
+                        .k = product_of(gemm->k, a, graph.mesh, trips),
+                        .batch = product_of(gemm->groups, a, graph.mesh, trips)};
   }
   if (const auto* attention = std::get_if<AttentionWork>(&op.work)) {
     return attention_kernel(graph, block, op, *attention, at);

@@ -14,7 +14,7 @@ struct ElementwiseCosts {
   double activation_forward{}, activation_backward{};  ///< per element of ffn
   double residual_forward{}, residual_backward{};      ///< per element of hidden and residual add
   double loss_forward{}, loss_backward{};              ///< per logit
-  std::int64_t backward_launches{1};  ///< kernels of a backward per kernel of its forward
+  std::int64_t backward_launches{1};                   ///< kernels of a backward per kernel of its forward
   std::int64_t norm_launches{1}, rope_launches{1}, activation_launches{1}, residual_launches{1}, loss_launches{1};
   std::int64_t norm_saved{};                  ///< bytes per element kept for backward beside input and output
   std::int64_t activation_saved{};            ///< per ffn element beside gate, up and the product
@@ -39,7 +39,8 @@ struct StepOptions {
 };
 
 /// The logical graph of one training step, as one imaginary device of unlimited size would run it: no strategy, no
-/// communication. One template for each distinct kind of layer. Requires a dense model (no experts, no MLA).
+/// communication. One template for each distinct kind of layer, so that dense and mixture-of-experts layers may
+/// alternate.
 [[nodiscard]] OpGraph build_training_step(const Transformer& model, const StepOptions& options);
 
 /// Model FLOPs of the whole step over all ranks (6·N·tokens and 3× attention forward, exact pair counts).

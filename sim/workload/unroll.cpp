@@ -73,6 +73,7 @@ bool waits_for_kernels(Stream stream) {
     case Stream::ulysses_comm:
     case Stream::ring_comm:
     case Stream::zero_reduce:
+    case Stream::expert_comm:
       return true;
     case Stream::compute:
     case Stream::zero_gather:
