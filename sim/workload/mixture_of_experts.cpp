@@ -68,10 +68,7 @@ std::vector<TensorId> MixtureOfExperts::backward(TensorId d_y) {
   const TensorId d_probabilities = b_.activation("d_router_probabilities", {choices_}, 4);
   b_.elementwise("unpermute_backward", {d_y, expert_out_, probabilities_}, {d_out, d_probabilities},
                  {{d_y, kRead}, {d_out, kCopy}}, kPermuteKernels);
-  const std::vector<TensorId> parts = experts_->backward(d_out);
-  // One tensor goes home: gate and up add up in the accumulator of one product.
-  const TensorId d_routed = experts_->activation("d_routed", hidden_of(b_));
-  b_.add({.name = "add_d_routed", .work = ElementwiseWork{.launches = 0}, .reads = parts, .writes = {d_routed}});
+  const TensorId d_routed = experts_->backward(d_out).front();
   std::vector<TensorId> d_x{b_.hidden("d_normed1_routed")};
   b_.elementwise("permute_backward", {d_routed}, {d_x.back()}, {{d_routed, kRead}, {d_x.back(), kRead}},
                  kPermuteKernels);
