@@ -36,6 +36,9 @@ Options options_of(const PlanEntry& entry) {
   for (const workload::MeshAxis axis : workload::kAxes) {
     add(name(axis), fmt::to_string(plan.mesh.size(axis)));
   }
+  if (plan.mesh.expert > 1) {
+    add(name(workload::MeshAxis::expert), fmt::to_string(plan.mesh.expert));
+  }
   add("ring_layout", word_of("plan", "ring_layout", plan.ring_layout));
   add("ring_exchange", word_of("plan", "ring_exchange", plan.ring_exchange));
   add("placement", placement_text(plan.mesh));
@@ -57,6 +60,9 @@ Options options_of(const PlanEntry& entry) {
   add("tiled_mlp", yes_or_no(plan.tiled_mlp ? 1 : 0));
   add("tiled_loss", yes_or_no(plan.tiled_loss ? 1 : 0));
   add("framework", entry.framework.name);
+  if (plan.expert_imbalance > 1.0) {
+    add("expert_imbalance", fmt::format("{}", plan.expert_imbalance));
+  }
   if (entry.total_tokens) {
     add("total_tokens", fmt::to_string(*entry.total_tokens));
   }

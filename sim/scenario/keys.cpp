@@ -37,6 +37,7 @@ const std::vector<Key>& keys() {
       {"training", "parameter_offload", {"none"}, {"cpu", "nvme"}},
       {"training", "tiled_mlp", {}, {}},
       {"training", "tiled_loss", {}, {}},
+      {"training", "expert_imbalance", {}, {}},
       {"training", "framework", {}, {}},
       {"training", "total_tokens", {}, {}},
 

@@ -36,7 +36,9 @@ void read_degrees(Section& section, const PlanContext& context, workload::Mesh& 
   (void)degree(MeshAxis::ulysses);
   (void)degree(MeshAxis::ring);
   const auto data = degree(MeshAxis::data);
-  for (const char* key : {"pipeline", "expert", "virtual_stages", "data_replicate", "head_chunks"}) {
+  // Experts live on the ranks of data × sequence: their degree takes no GPUs of its own.
+  mesh.set_size(MeshAxis::expert, section.integer(name(MeshAxis::expert), {1, kMostGpus}).value_or(1));
+  for (const char* key : {"pipeline", "virtual_stages", "data_replicate", "head_chunks"}) {
     section.only_one(key);
   }
   section.refuse("schedule");
@@ -134,6 +136,9 @@ void check_sizes(Section& section, const PlanContext& context, const strategies:
 
 std::string derived_name(const PlanEntry& entry) {
   std::vector<std::string> parts;
+  if (entry.plan.mesh.expert > 1) {
+    parts.push_back(fmt::format("{}={}", name(MeshAxis::expert), entry.plan.mesh.expert));
+  }
   for (const MeshAxis axis : workload::kAxes) {
     if (entry.plan.mesh.size(axis) > 1) {
       parts.push_back(fmt::format("{}={}", name(axis), entry.plan.mesh.size(axis)));
@@ -142,14 +147,13 @@ std::string derived_name(const PlanEntry& entry) {
   if (parts.empty()) {
     parts.emplace_back("data=1");
   }
-  const PlanEntry standard{};
-  const auto standard_options = options_of(standard);
-  const auto options = options_of(entry);
-  for (std::size_t i = 0; i < options.size(); ++i) {
-    const auto& [key, value] = options[i];
+  const auto standard = options_of(PlanEntry{});
+  for (const auto& option : options_of(entry)) {
+    const auto& [key, value] = option;
     const bool of_plan = key == "ring_layout" || key == "ring_exchange" || key == "placement";
     const bool overridden = std::find(entry.overridden.begin(), entry.overridden.end(), key) != entry.overridden.end();
-    if (overridden || (of_plan && value != standard_options[i].second)) {
+    const bool changed = std::find(standard.begin(), standard.end(), option) == standard.end();
+    if (overridden || (of_plan && changed)) {
       parts.push_back(fmt::format("{}={}", key, value));
     }
   }

@@ -7,11 +7,11 @@
 namespace ulysim::strategies {
 
 // One factory per pass; each implementation is a .cpp without a header.
-const Strategy& expert_strategy();
 const Strategy& data_strategy();
 const Strategy& tensor_strategy();
 const Strategy& ulysses_strategy();
 const Strategy& ring_strategy();
+const Strategy& expert_strategy();
 const Strategy& tiling_strategy();
 const Strategy& recompute_strategy();
 const Strategy& checkpoint_offload_strategy();
@@ -19,14 +19,13 @@ const Strategy& zero_strategy();
 const Strategy& optimizer_offload_strategy();
 
 std::span<const Strategy* const> strategies() {
-  // The order is part of the contract: expert first, so that the passes which split samples leave the experts' own
-  // alone and the later ones find its collectives; ulysses before ring makes the ring carry head-sharded keys;
-  // recompute clones what tensor, ulysses and ring inserted; ZeRO sees every reader of a weight, the recomputing ones
-  // too.
+  // The order is part of the contract: ulysses before ring makes the ring carry head-sharded keys; expert comes when
+  // all who split samples are done, since it cuts the same ranks another way; recompute clones what these inserted;
+  // ZeRO sees every reader of a weight, the recomputing ones too.
   static const std::array kPasses{
-      &expert_strategy(),    &data_strategy(),
-      &tensor_strategy(),    &ulysses_strategy(),
-      &ring_strategy(),      &tiling_strategy(),
+      &data_strategy(),      &tensor_strategy(),
+      &ulysses_strategy(),   &ring_strategy(),
+      &expert_strategy(),    &tiling_strategy(),
       &recompute_strategy(), &checkpoint_offload_strategy(),
       &zero_strategy(),      &optimizer_offload_strategy(),
   };

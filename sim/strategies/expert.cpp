@@ -44,9 +44,15 @@ class BlockPass {
     }
     experts->split.insert(experts->split.begin(), MeshAxis::expert);
     if (Extent* slots = tensor.find(Dim::slots)) {
+      std::erase_if(slots->split, [](MeshAxis axis) { return kSampleAxes.contains(axis); });
       slots->split.insert(slots->split.begin(), MeshAxis::expert_data);
       slots->busiest = imbalance_;
     } else if (tensor.kind == MemoryKind::gradients) {
+      for (const MeshAxis axis : kAxes) {
+        if (kSampleAxes.contains(axis)) {
+          tensor.partial.erase(axis);
+        }
+      }
       tensor.partial.insert(MeshAxis::expert_data);
     }
   }
@@ -160,7 +166,8 @@ class BlockPass {
   std::map<std::size_t, TensorId> home_;
 };
 
-/// Routed experts spread over ranks that hold samples of their own, data × sequence: no GPUs beside those.
+/// Routed experts spread over ranks that hold samples of their own, data × sequence: no GPUs beside those. Comes after
+/// the passes that split samples, and tells their cut of the experts' slots by the expert axes instead.
 class ExpertParallel final : public Strategy {
  public:
   std::string name() const override { return "expert"; }

@@ -18,9 +18,6 @@ bool is_placed_by_expert(const Tensor& tensor) {
 void split_samples(OpGraph& graph, Dim dim, MeshAxis axis) {
   for (BlockTemplate& block : graph.templates) {
     for (Tensor& tensor : block.tensors) {
-      if (is_placed_by_expert(tensor)) {
-        continue;
-      }
       Extent* extent = tensor.find(dim);
       if (extent == nullptr) {
         extent = tensor.find(Dim::slots);

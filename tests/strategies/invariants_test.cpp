@@ -21,8 +21,9 @@ namespace {
 
 using namespace workload;
 
-constexpr std::array kModels{"llama-3.1-8b", "llama-2-7b",      "qwen2.5-7b", "gpt2",        "gemma-2-9b",
-                             "falcon-7b",    "mistral-7b-v0.1", "mpt-7b",     "gpt-neox-20b"};
+constexpr std::array kModels{"llama-3.1-8b", "llama-2-7b",   "qwen2.5-7b",      "gpt2",
+                             "gemma-2-9b",   "falcon-7b",    "mistral-7b-v0.1", "mpt-7b",
+                             "gpt-neox-20b", "mixtral-8x7b", "qwen3-30b-a3b",   "deepseek-v3"};
 
 /// Axes whose pass is in the catalogue; the others stay at 1.
 std::vector<MeshAxis> axes() {
@@ -38,10 +39,11 @@ std::vector<MeshAxis> axes() {
 std::string text(const lab::Bench& bench) {
   const Plan& p = bench.plan;
   return fmt::format(
-      "{} tensor {} ulysses {} ring {} data {} layout {} exchange {} tokens {} batch {} accumulation {} attention {} "
+      "{} tensor {} ulysses {} ring {} data {} expert {} layout {} exchange {} tokens {} batch {} accumulation {} "
+      "attention {} "
       "mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} tiled mlp {} loss {}",
-      bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], name(p.ring_layout),
-      static_cast<int>(p.ring_exchange), p.sequence_length, p.micro_batch, p.accumulation,
+      bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], p.mesh.expert,
+      name(p.ring_layout), static_cast<int>(p.ring_exchange), p.sequence_length, p.micro_batch, p.accumulation,
       static_cast<int>(p.attention), static_cast<int>(p.mask), static_cast<int>(p.recompute),
       static_cast<int>(p.checkpoint_offload), p.zero, static_cast<int>(p.optimizer_offload), p.tiled_mlp, p.tiled_loss);
 }
@@ -50,7 +52,8 @@ class Generator {
  public:
   explicit Generator(std::uint32_t seed) : random_(seed) {
     for (const char* name : kModels) {
-      models_.push_back(lab::short_model(name, 3));
+      // The first three layers of deepseek-v3 are dense; a fourth has experts.
+      models_.push_back(lab::short_model(name, std::string_view(name) == "deepseek-v3" ? 4 : 3));
     }
     for (const std::string& name : lab::catalog().framework_names()) {
       frameworks_.push_back(lab::framework(name));
@@ -88,6 +91,10 @@ class Generator {
     Plan& plan = bench.plan;
     for (const MeshAxis axis : axes()) {
       plan.mesh.set_size(axis, static_cast<std::int64_t>(pick(3) == 0 ? 1 + pick(8) : std::size_t{1} << pick(4)));
+    }
+    if (bench.model.moe) {
+      plan.mesh.set_size(MeshAxis::expert, std::int64_t{1} << pick(5));
+      plan.expert_imbalance = pick(4) == 0 ? 1.25 : 1.0;
     }
     plan.ring_layout = pick_enum<Layout>(3);
     plan.ring_exchange = pick_enum<RingExchange>(2);
@@ -147,11 +154,22 @@ std::string books(const OpGraph& graph) {
   return {};
 }
 
+/// Experts that do not get equally many rows on each rank: those are padded, or counted for the busiest.
+bool has_unequal_experts(const lab::Bench& bench) {
+  if (!bench.model.moe) {
+    return false;
+  }
+  const Plan& p = bench.plan;
+  const std::int64_t visits = p.sequence_length * p.micro_batch * p.mesh.size(MeshAxis::data) * bench.model.moe->top_k;
+  const std::int64_t slots = (visits + bench.model.moe->experts - 1) / bench.model.moe->experts;
+  return slots % p.mesh.size(MeshAxis::expert_data) != 0 || p.expert_imbalance > 1;
+}
+
 /// Whether a plan makes every rank do work that no other plan does: a key/value head for each tensor rank, a
-/// vocabulary padded to equal parts.
+/// vocabulary padded to equal parts, uneven experts.
 bool repeats_or_pads(const lab::Bench& bench) {
   const std::int64_t t = bench.plan.mesh.size(MeshAxis::tensor);
-  return t > bench.model.kv_heads || bench.model.vocab % t != 0;
+  return t > bench.model.kv_heads || bench.model.vocab % t != 0 || has_unequal_experts(bench);
 }
 bool recomputes(const Plan& plan) {
   return plan.recompute != Recompute::none || plan.tiled_mlp;

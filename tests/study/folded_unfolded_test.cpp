@@ -67,5 +67,13 @@ TEST(Folding, HoldsOnTwoNodes) {
                                "{ulysses: 8, ring: 2, placement: [ring, ulysses, data, tensor], name: ring-inside}]"}));
 }
 
+TEST(Folding, HoldsForExperts) {
+  expect_equal(parse({.model = "mixtral-8x7b",
+                      .cluster = "{node: dgx-h100, nodes: 2}",
+                      .training = "{sequence_length: 32Ki, tiled_loss: true}",
+                      .plans = "[{expert: 8}, {ulysses: 8, expert: 4}, {ulysses: 4, tensor: 2, expert: 8}, "
+                               "{ring: 4, ring_layout: contiguous, expert: 2}, {expert: 4, zero: 1}]"}));
+}
+
 }  // namespace
 }  // namespace ulysim::study
