@@ -53,7 +53,7 @@ class BlockPass {
           tensor.partial.erase(axis);
         }
       }
-      tensor.partial.insert(MeshAxis::expert_data);
+      tensor.partial = tensor.partial | mesh_.without_trivial({MeshAxis::expert_data});
     }
   }
 

@@ -325,14 +325,17 @@ class ShapeChecker {
       return;
     }
     for (const TensorId id : op.writes) {
-      // What an output lacks was summed over: tokens in a weight gradient, vocabulary in a look-up.
+      // What an output lacks was summed over: tokens in a weight gradient, vocabulary in a look-up, heads in the
+      // gradient of a key that all share.
       const Tensor& out = at(id);
       AxisSet expected;
       for (const TensorId in : op.reads) {
         for (const Extent& extent : at(in).shape) {
           const bool sample = extent.dim == Dim::batch || extent.dim == Dim::tokens || extent.dim == Dim::slots;
-          const bool contracted =
-              (sample && out.rows() == nullptr) || (extent.dim == Dim::vocab && out.find(Dim::tokens) != nullptr);
+          const bool head = extent.dim == Dim::heads || extent.dim == Dim::kv_heads;
+          const bool headless = out.find(Dim::heads) == nullptr && out.find(Dim::kv_heads) == nullptr;
+          const bool contracted = (sample && out.rows() == nullptr) || (head && out.rows() != nullptr && headless) ||
+                                  (extent.dim == Dim::vocab && out.find(Dim::tokens) != nullptr);
           if (contracted && out.find(extent.dim) == nullptr) {
             expected = expected | axes_of(extent);
           }
