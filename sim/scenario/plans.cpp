@@ -117,7 +117,11 @@ void check_sizes(Section& section, const PlanContext& context, const strategies:
   constexpr double kMostElements = 1.0e18;
   constexpr std::int64_t kMostLayerRuns = 1 << 18;
   const workload::Transformer& model = *context.model;
-  const auto widest = static_cast<double>(std::max({model.hidden, model.ffn, model.vocab}));
+  // A token has top_k copies of its hidden state among the experts, and a score for each expert.
+  const workload::MoeSpec moe = model.moe.value_or(workload::MoeSpec{});
+  const auto widest = static_cast<double>(
+      std::max({model.hidden, model.ffn, model.vocab, moe.experts, moe.top_k * std::max(model.hidden, moe.expert_ffn),
+                moe.shared_experts * moe.shared_ffn}));
   const double tokens = static_cast<double>(plan.sequence_length) * static_cast<double>(plan.micro_batch) *
                         static_cast<double>(plan.mesh.size(MeshAxis::data));
   if (tokens * widest * 8.0 > kMostElements) {

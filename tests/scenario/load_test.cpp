@@ -50,6 +50,19 @@ TEST(Load, TheContractsOwnExampleLoads) {
   EXPECT_EQ(s.plans[0].plan.optimizer_offload, strategies::Offload::cpu);
 }
 
+TEST(Load, ExpertsTakeNoGpusOfTheirOwn) {
+  const Scenario s = parsed(
+      "model: deepseek-v3\ncluster: {node: dgx-h100, nodes: 4}\ntraining: {sequence_length: 4Ki, expert_imbalance: "
+      "1.2}\n"
+      "plans: [{ulysses: 8, expert: 16}, {ulysses: 8, expert: 1}]\n");
+  EXPECT_THAT(names(s), ElementsAre("expert=16,ulysses=8,data=4", "ulysses=8,data=4"));
+  const Plan& plan = s.plans.front().plan;
+  EXPECT_EQ(plan.mesh.world(), 32);
+  EXPECT_EQ(plan.mesh.size(MeshAxis::expert), 16);
+  EXPECT_EQ(plan.mesh.size(MeshAxis::expert_data), 2);
+  EXPECT_EQ(plan.expert_imbalance, 1.2);
+}
+
 TEST(Load, EveryShippedScenarioLoads) {
   int loaded = 0;
   for (const auto& file : std::filesystem::directory_iterator(data_folder() / "scenarios/runs")) {
