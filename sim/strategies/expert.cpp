@@ -102,17 +102,17 @@ class BlockPass {
     if (known != home_.end()) {
       return known->second;
     }
-    const TensorId packed = sorts() ? sorted("sort_back_", id, buffer(id, "_send"), served) : id;
+    const TensorId packed = sorts() ? sorted("sort_back_" + at(id).name, id, buffer(id, "_send"), served) : id;
     const TensorId home = home_of(id);
-    all_to_all("combine_", packed, home, {.from = Dim::experts, .to = Dim::slots}, served);
+    all_to_all("combine_" + at(id).name, packed, home, {.from = Dim::experts, .to = Dim::slots}, served);
     return home;
   }
 
   void send_out(TensorId id, const Op& served) {
     const TensorId arrived = sorts() ? buffer(id, "_received") : id;
-    all_to_all("dispatch_", home_[id.index()], arrived, {.from = Dim::slots, .to = Dim::experts}, served);
+    all_to_all("dispatch_" + at(id).name, home_[id.index()], arrived, {.from = Dim::slots, .to = Dim::experts}, served);
     if (sorts()) {
-      (void)sorted("sort_", arrived, id, served);
+      (void)sorted("sort_" + at(id).name, arrived, id, served);
     }
   }
 
@@ -128,7 +128,7 @@ class BlockPass {
 
   TensorId sorted(const std::string& name, TensorId from, TensorId to, const Op& served) {
     constexpr double kCopy = 4.0;  // bf16 read and written
-    out_.push_back({.name = name + at(from).name,
+    out_.push_back({.name = name,
                     .work = ElementwiseWork{.traffic = {{from, kCopy}}, .launches = 1},
                     .reads = {from},
                     .writes = {to},
@@ -142,7 +142,7 @@ class BlockPass {
   };
   void all_to_all(const std::string& name, TensorId from, TensorId to, Move move, const Op& served) {
     out_.push_back(
-        {.name = name + at(to).name,
+        {.name = name,
          .work =
              CollectiveWork{
                  .kind = CollectiveKind::all_to_all, .axes = {MeshAxis::expert}, .from = move.from, .to = move.to},

@@ -77,18 +77,18 @@ std::vector<TensorId> FeedForward::backward(TensorId d_y) {
   }
   b_.elementwise(p + "activation_backward", reads, writes, {{d_product, costs.activation_backward}},
                  costs.activation_launches);
-  const std::string d_x = "d_" + b_.block_.tensor(x_).name + "_" + p;
+  const std::string d_x = "d_" + b_.block_.tensor(x_).name;
   const Extent hidden{.dim = Dim::hidden, .size = b_.model_.hidden};
   // What goes home from the experts is one tensor, in which both products add up.
   const bool together = !spec_.rows.empty();
   std::vector<TensorId> parts;
   std::vector<BlockBuilder::Linear> maps;
   if (gated_) {
-    parts.push_back(activation(d_x + "gate", hidden));
+    parts.push_back(activation(together ? d_x : d_x + "_" + p + "gate", hidden));
     maps.push_back({p + "gate", x_, w_gate_, d_gate, parts.back(), {Dim::hidden}, {Dim::ffn}});
   }
   if (parts.empty() || !together) {
-    parts.push_back(activation(d_x + "up", hidden));
+    parts.push_back(activation(together ? d_x : d_x + "_" + p + "up", hidden));
   }
   maps.push_back({p + "up", x_, w_up_, d_up, parts.back(), {Dim::hidden}, {Dim::ffn}});
   b_.linear_backward(maps, rows_);

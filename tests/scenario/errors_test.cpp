@@ -92,7 +92,7 @@ TEST(Refusal, WhatIsNotYetSimulatedIsRefusedByName) {
     const char* plan{};
     const char* says{};
   };
-  const std::array<Refused, 22> all{{
+  const std::array<Refused, 21> all{{
       {"sequence_length: [4096, 8192]", "", "'training.sequence_length': packed lengths are not yet supported"},
       {"dtype: fp16", "", "'training.dtype': 'fp16' is not yet supported"},
       {"gemm_precision: fp8", "", "'training.gemm_precision': 'fp8' is not yet supported"},
