@@ -67,7 +67,9 @@ TEST_P(Laws, TheStepLiesBetweenItsKernelsAndTheSumOfEverything) {
     const results::Figures f = simulate(scenario_, machine_, entry, {}).figures.value();
     ASSERT_TRUE(f.lower_bound.has_value());
     EXPECT_LE(*f.lower_bound, f.step_time) << "closed form and engine read the same graph";
-    EXPECT_GT(*f.lower_bound / f.step_time, 0.8) << "long sequences are bound by their kernels";
+    if (entry.plan.sequence_length >= 64 * 1024) {
+      EXPECT_GT(*f.lower_bound / f.step_time, 0.8) << "long sequences are bound by their kernels";
+    }
 
     // Without interference, and with a host that costs nothing, some op of the last rank runs at every instant.
     entry.framework.communication_sms.value = 0;
