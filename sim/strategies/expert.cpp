@@ -205,6 +205,14 @@ class ExpertParallel final : public Strategy {
            {{"ranks", static_cast<double>(holders)}, {"expert", static_cast<double>(degree)}},
            instead});
     }
+    if (const double imbalance = context.plan->expert_imbalance; imbalance > static_cast<double>(degree)) {
+      reasons.push_back(
+          {fmt::format("expert_imbalance {}: one of {} ranks cannot get more than all tokens, {} times the "
+                       "average",
+                       imbalance, degree, degree),
+           {{"expert_imbalance", imbalance}, {"expert", static_cast<double>(degree)}},
+           fmt::format("expert_imbalance {} at most", degree)});
+    }
     return reasons;
   }
 

@@ -187,6 +187,11 @@ TEST(Expert, degrees_that_do_not_fit_are_told_what_would) {
   ASSERT_EQ(eight.size(), 1U);
   EXPECT_THAT(eight[0].reason, HasSubstr("expert 8 does not divide the 12 ranks of data × sequence"));
   EXPECT_EQ(eight[0].suggestion, "expert 4");
+  Plan heavy = over_data(8, 4);
+  heavy.expert_imbalance = 5;
+  const auto too_much = reasons("mixtral-8x7b", heavy);
+  ASSERT_EQ(too_much.size(), 1U);
+  EXPECT_THAT(too_much[0].reason, HasSubstr("expert_imbalance 5: one of 4 ranks"));
   const auto dense = reasons("llama-3.1-8b", over_data(8, 2));
   ASSERT_EQ(dense.size(), 1U);
   EXPECT_THAT(dense[0].reason, HasSubstr("has no experts"));
