@@ -22,7 +22,8 @@ class FeedForward {
 
   /// Returns the output.
   [[nodiscard]] TensorId forward(TensorId x);
-  /// Gradients of x, to be added up: one of each map that reads it (of the experts one in all). Weight gradients are written but not accumulated.
+  /// Gradients of x, to be added up: one of each map that reads it (of the experts one in all). Weight gradients are
+  /// written but not accumulated.
   [[nodiscard]] std::vector<TensorId> backward(TensorId d_y);
   [[nodiscard]] std::vector<BlockBuilder::Weight> weights() const;
 
