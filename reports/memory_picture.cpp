@@ -146,9 +146,14 @@ std::string_view level(std::int64_t eighths, const Style& style) {
   return eighths == 0 ? " " : eighths <= kLevels / 2 ? "." : eighths < kLevels ? "o" : "#";
 }
 
+/// The top of the curve's picture.
+Bytes height_of(const results::Figures& f) {
+  return std::max(f.gpu_memory_capacity, f.peak_gpu_allocated);
+}
+
 std::string curve(const results::Figures& f, const Style& style) {
   const std::vector<Bytes> heights = largest_in(f, columns_of(style));
-  const Bytes top = std::max(f.gpu_memory_capacity, f.peak_gpu_allocated);
+  const Bytes top = height_of(f);
   std::string out;
   for (std::int64_t row = kRows - 1; row >= 0; --row) {
     std::string line = fmt::format("  {}", style.unicode ? "│" : "|");
@@ -181,11 +186,10 @@ std::string memory_picture(const results::Figures& f, const Style& style) {
   out += bar(parts, f.gpu_memory_capacity, style);
   out += legend(parts, style);
   if (f.memory_curve.size() > 1) {
-    out +=
-        wrapped(fmt::format("GPU memory over the step, against {}: at most {} allocated, {} reserved, {} of the device",
-                            human(f.gpu_memory_capacity), human(f.peak_gpu_allocated), human(f.peak_gpu_reserved),
-                            human(f.peak_gpu_memory)),
-                style.width, 2);
+    out += wrapped(fmt::format("GPU memory over the step, {} high: at most {} allocated, {} reserved, {} of the device",
+                               human(height_of(f)), human(f.peak_gpu_allocated), human(f.peak_gpu_reserved),
+                               human(f.peak_gpu_memory)),
+                   style.width, 2);
     out += curve(f, style);
   }
   if (f.peak_host_memory_per_node.value() > 0) {
