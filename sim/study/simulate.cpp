@@ -108,7 +108,7 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
   }
   const auto gpus = static_cast<double>(scenario.cluster.gpus);
   const double time = std::max(seconds(step), 1e-12);
-  const results::RankTimeline& last = last_rank(stages.timeline);
+  const results::RankTimeline& last = last_rank(stages.schedule, stages.timeline);
   Breakdown breakdown = break_down(stages.schedule, last, stages.timeline.end);
   Communication communication = communication_of(stages.parallel, stages.schedule, last, breakdown);
   const double model_flops = workload::model_flops(stages.logical).value();
@@ -210,7 +210,9 @@ Duration estimate(const workload::OpGraph& graph, const cost::CostModel& cost) {
           const bool compute = std::holds_alternative<workload::GemmWork>(op.work) ||
                                std::holds_alternative<workload::AttentionWork>(op.work) ||
                                std::holds_alternative<workload::ElementwiseWork>(op.work);
-          if (!compute || op.when != workload::When::every_micro_batch) {
+          // Kernels on a side stream run beside the others: they bound nothing.
+          const bool beside = op.stream != workload::Stream::compute;
+          if (!compute || beside || op.when != workload::When::every_micro_batch) {
             continue;
           }
           const kernel::Kernel kernel = workload::kernel_of(graph, block, body, op, {.ring = ring});
