@@ -8,11 +8,21 @@
 namespace ulysim::tools {
 namespace {
 
+/// Where the search begins when the command line does not say.
+constexpr const char* kStart = "128Ki";
+
+scenario::Scenario load(Arguments arguments) {
+  if (arguments.positional.empty() && !arguments.seq) {
+    arguments.seq = kStart;
+  }
+  return load_study(arguments);
+}
+
 int run(const Arguments& arguments) {
   check_outputs(arguments);
   const bool trace = arguments.trace.has_value();
   const results::StudyResult study =
-      study::maxseq(load_study(arguments), {.detail = trace ? study::Detail::trace : study::Detail::figures});
+      study::maxseq(load(arguments), {.detail = trace ? study::Detail::trace : study::Detail::figures});
   emit(&study, arguments);
   const bool any = std::any_of(study.plans.begin(), study.plans.end(),
                                [](const auto& plan) { return plan.longest && plan.longest->tokens; });
@@ -30,7 +40,7 @@ Command maxseq_command() {
           .examples =
               "  ulysim maxseq scenarios/runs/llama3-8b-1m-8xh100.yaml\n"
               "  ulysim maxseq study.yaml --set training.checkpoint_offload=cpu --json -\n"
-              "  ulysim maxseq --model llama-3.1-8b --node dgx-h100 --seq 128Ki --plan ulysses=8 --plan ring=8\n",
+              "  ulysim maxseq --model llama-3.1-8b --node dgx-h100 --plan ulysses=8 --plan ring=8\n",
           .run = run};
 }
 

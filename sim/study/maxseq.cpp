@@ -76,8 +76,24 @@ std::optional<results::Lift> lift(const scenario::Scenario& scenario, const Mach
                        .step_time = search.probe(reached).plan.figures->step_time};
 }
 
-std::vector<results::Lift> lifts(const scenario::Scenario& scenario, const Machine& machine,
-                                 const scenario::PlanEntry& entry, std::size_t best) {
+}  // namespace
+
+results::PlanResult longest_of(const scenario::Scenario& scenario, const Machine& machine,
+                               const scenario::PlanEntry& entry, const StudyOptions& options) {
+  LengthSearch search(scenario, machine, entry);
+  const std::size_t best = search.longest(search.lengths().index_below(entry.plan.sequence_length));
+  const scenario::PlanEntry shown = search.entry_at(std::max<std::size_t>(best, 1));
+  results::PlanResult result = simulate(scenario, machine, shown, options);
+  result.longest = stopped(search, best);
+  return result;
+}
+
+std::vector<results::Lift> lifts_of(const scenario::Scenario& scenario, const Machine& machine,
+                                    const scenario::PlanEntry& entry, const LongestSequence& longest) {
+  if (longest.limit != Limit::gpu_memory && longest.limit != Limit::host_memory) {
+    return {};
+  }
+  const std::size_t best = legal_lengths(scenario, entry).index_below(longest.tokens.value_or(0));
   std::vector<results::Lift> found;
   scenario::PlanEntry all = entry;
   std::vector<std::string> texts;
@@ -106,29 +122,14 @@ std::vector<results::Lift> lifts(const scenario::Scenario& scenario, const Machi
   return found;
 }
 
-}  // namespace
-
-results::PlanResult longest_of(const scenario::Scenario& scenario, const Machine& machine,
-                               const scenario::PlanEntry& entry, const StudyOptions& options) {
-  LengthSearch search(scenario, machine, entry);
-  const std::size_t best = search.longest(search.lengths().index_below(entry.plan.sequence_length));
-  const scenario::PlanEntry shown = search.entry_at(std::max<std::size_t>(best, 1));
-  results::PlanResult result = simulate(scenario, machine, shown, options);
-  LongestSequence longest = stopped(search, best);
-  if (longest.limit == Limit::gpu_memory || longest.limit == Limit::host_memory) {
-    longest.lifts = lifts(scenario, machine, entry, best);
-  }
-  result.longest = std::move(longest);
-  return result;
-}
-
 results::StudyResult maxseq(const scenario::Scenario& scenario, const StudyOptions& options) {
   results::StudyResult study = study_of(scenario);
   const Machine machine = build_machine(scenario);
   std::vector<std::string> beyond;
   for (const scenario::PlanEntry& entry : scenario.plans) {
     study.plans.push_back(longest_of(scenario, machine, entry, options));
-    const LongestSequence& longest = *study.plans.back().longest;
+    LongestSequence& longest = *study.plans.back().longest;
+    longest.lifts = lifts_of(scenario, machine, entry, longest);
     if (longest.tokens && beyond_positions(scenario, *longest.tokens)) {
       beyond.push_back(entry.plan.name);
     }

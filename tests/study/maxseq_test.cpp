@@ -19,7 +19,10 @@ using results::Limit;
 using results::LongestSequence;
 
 results::PlanResult longest(const scenario::Scenario& scenario, std::size_t plan = 0) {
-  return longest_of(scenario, build_machine(scenario), scenario.plans.at(plan), {});
+  const Machine machine = build_machine(scenario);
+  results::PlanResult result = longest_of(scenario, machine, scenario.plans.at(plan), {});
+  result.longest->lifts = lifts_of(scenario, machine, scenario.plans.at(plan), *result.longest);
+  return result;
 }
 
 results::Figures at(scenario::Scenario scenario, std::size_t plan, std::int64_t tokens) {
