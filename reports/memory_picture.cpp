@@ -182,7 +182,8 @@ std::string memory_picture(const results::Figures& f, const Style& style) {
   }
   std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.bytes > b.bytes; });
   std::string out =
-      fmt::format("GPU memory at its peak: {} of {}\n", human(f.peak_gpu_memory), human(f.gpu_memory_capacity));
+      wrapped(fmt::format("GPU memory at its peak: {} of {}", human(f.peak_gpu_memory), human(f.gpu_memory_capacity)),
+              style.width, 2);
   out += bar(parts, f.gpu_memory_capacity, style);
   out += legend(parts, style);
   if (f.memory_curve.size() > 1) {
@@ -194,8 +195,9 @@ std::string memory_picture(const results::Figures& f, const Style& style) {
   }
   if (f.peak_host_memory_per_node.value() > 0) {
     std::vector<Part> host{{.bytes = f.peak_host_memory_per_node}};
-    out += fmt::format("Host memory: {} of {} a node\n", human(f.peak_host_memory_per_node),
-                       human(f.host_memory_capacity_per_node));
+    out += wrapped(fmt::format("Host memory: {} of {} a node", human(f.peak_host_memory_per_node),
+                               human(f.host_memory_capacity_per_node)),
+                   style.width, 2);
     out += bar(host, f.host_memory_capacity_per_node, style);
   }
   return out;

@@ -85,10 +85,9 @@ std::size_t LengthSearch::guess(std::size_t fits, std::size_t too_long) {
   } else {
     // One side only: the line through the two known lengths nearest to the limit, or through the origin.
     const auto nearest = fits > 0 ? std::prev(probes_.end()) : probes_.begin();
-    const auto second = fits > 0 ? (probes_.size() > 1 ? std::prev(nearest) : nearest)
-                                 : (probes_.size() > 1 ? std::next(nearest) : nearest);
-    if (second != nearest) {
-      tokens = where_full(std::min(nearest->first, second->first), std::max(nearest->first, second->first));
+    if (probes_.size() > 1) {
+      const auto other = fits > 0 ? std::prev(nearest) : std::next(nearest);
+      tokens = where_full(std::min(nearest->first, other->first), std::max(nearest->first, other->first));
     } else if (nearest->second.plan.figures) {
       double share = static_cast<double>(kStride);
       for (const Use& use : uses(*nearest->second.plan.figures)) {

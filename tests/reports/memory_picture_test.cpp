@@ -51,7 +51,7 @@ TEST(Bar, ShowsTheCapacityWithinWhatIsTooMuch) {
 TEST(Bar, ShowsTheHostBeside) {
   const auto text = lines(quarter(40), {.width = 44});
   ASSERT_GE(text.size(), 2U);
-  EXPECT_EQ(text[text.size() - 2], "Host memory: 1024 GiB of 2048 GiB a node");
+  EXPECT_EQ(text[text.size() - 2], "Host memory: 1.00 TiB of 2.00 TiB a node");
   EXPECT_EQ(text.back(), "  |" + std::string(20, '#') + std::string(20, ' ') + "|");
 }
 

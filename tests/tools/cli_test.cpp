@@ -57,6 +57,8 @@ TEST(Usage, WhatMakesNoSenseIsASentenceAndStatus2) {
       {"calibrate", "show", "h1000"},
       {"model", "llama-9"},
       {"compare", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--seq", "many"},
+      {"compare", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--seq", "256Mi", "--plan",
+       "ulysses=8"},  // 106 days
   };
   for (const auto& arguments : wrong) {
     const Outcome outcome = sandbox.run(arguments);
