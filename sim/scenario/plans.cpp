@@ -36,10 +36,10 @@ void read_degrees(Section& section, const PlanContext& context, workload::Mesh& 
   (void)degree(MeshAxis::ulysses);
   (void)degree(MeshAxis::ring);
   const auto data = degree(MeshAxis::data);
-  for (const char* key : {"pipeline", "expert", "virtual_stages", "data_replicate", "head_chunks"}) {
+  (void)degree(MeshAxis::pipeline);
+  for (const char* key : {"expert", "data_replicate", "head_chunks"}) {
     section.only_one(key);
   }
-  section.refuse("schedule");
   section.refuse("sequence_chunk");
   if (context.gpus == 0 || section.diagnostics().list().size() != before) {
     return;
@@ -56,7 +56,7 @@ void read_degrees(Section& section, const PlanContext& context, workload::Mesh& 
 
 /// The axes named, innermost first, then the others in their usual order.
 void read_placement(Section& section, workload::Mesh& mesh) {
-  static const std::vector<std::string> kNames{"tensor", "ulysses", "ring", "data"};
+  static const std::vector<std::string> kNames{"tensor", "ulysses", "ring", "data", "pipeline"};
   std::vector<MeshAxis> order;
   for (const config::Node* item : section.items("placement")) {
     const auto text = config::read<std::string>(*item, section.path_of("placement"), section.diagnostics());
@@ -91,6 +91,22 @@ void read_ring_options(Section& section, strategies::Plan& plan) {
   }
   if (const auto index = section.word("ring_exchange")) {
     plan.ring_exchange = static_cast<strategies::RingExchange>(*index);
+  }
+}
+
+/// Interleaving is having virtual stages: `schedule` may say it, and must then agree.
+void read_schedule(Section& section, strategies::Plan& plan) {
+  constexpr std::int64_t kMostVirtualStages = 1024;
+  const auto chunks = section.integer("virtual_stages", {1, kMostVirtualStages});
+  plan.virtual_stages = chunks.value_or(1);
+  if (const auto index = section.word("schedule")) {
+    const bool interleaved = *index == 1;
+    if (interleaved && plan.virtual_stages == 1) {
+      section.error("schedule", "interleaved needs virtual_stages of 2 or more");
+    } else if (!interleaved && plan.virtual_stages > 1) {
+      section.error("schedule", fmt::format("1f1b stands beside virtual_stages {}, which are interleaved",
+                                            plan.virtual_stages));
+    }
   }
 }
 
@@ -144,12 +160,14 @@ std::string derived_name(const PlanEntry& entry) {
   }
   const PlanEntry standard{};
   const auto standard_options = options_of(standard);
-  const auto options = options_of(entry);
-  for (std::size_t i = 0; i < options.size(); ++i) {
-    const auto& [key, value] = options[i];
-    const bool of_plan = key == "ring_layout" || key == "ring_exchange" || key == "placement";
+  const auto is_standard = [&](const std::pair<std::string, std::string>& option) {
+    return std::find(standard_options.begin(), standard_options.end(), option) != standard_options.end();
+  };
+  for (const auto& [key, value] : options_of(entry)) {
+    const bool placed = key == "placement" && entry.plan.mesh.placement != standard.plan.mesh.placement;
+    const bool of_plan = key == "ring_layout" || key == "ring_exchange" || key == "virtual_stages";
     const bool overridden = std::find(entry.overridden.begin(), entry.overridden.end(), key) != entry.overridden.end();
-    if (overridden || (of_plan && value != standard_options[i].second)) {
+    if (overridden || placed || (of_plan && !is_standard({key, value}))) {
       parts.push_back(fmt::format("{}={}", key, value));
     }
   }
@@ -165,6 +183,7 @@ PlanEntry read_plan(const config::Node& node, const std::string& path, Training 
       .plan = training.options, .total_tokens = training.total_tokens, .overridden = training_keys_in(node)};
   read_degrees(section, context, entry.plan.mesh);
   read_ring_options(section, entry.plan);
+  read_schedule(section, entry.plan);
   read_placement(section, entry.plan.mesh);
   const auto own_name = section.maybe<std::string>("name");
   section.finish();

@@ -7,6 +7,7 @@
 namespace ulysim::strategies {
 
 // One factory per pass; each implementation is a .cpp without a header.
+const Strategy& pipeline_strategy();
 const Strategy& data_strategy();
 const Strategy& tensor_strategy();
 const Strategy& ulysses_strategy();
@@ -16,11 +17,14 @@ const Strategy& recompute_strategy();
 const Strategy& checkpoint_offload_strategy();
 const Strategy& zero_strategy();
 const Strategy& optimizer_offload_strategy();
+const Strategy& schedule_strategy();
 
 std::span<const Strategy* const> strategies() {
-  // The order is part of the contract: ulysses before ring makes the ring carry head-sharded keys; recompute clones
+  // The order is part of the contract: stages come first, so that every pass shards their ends; ulysses before ring makes
+  // the ring carry head-sharded keys; recompute clones
   // what tensor, ulysses and ring inserted; ZeRO sees every reader of a weight, the recomputing ones too.
   static const std::array kPasses{
+      &pipeline_strategy(),
       &data_strategy(),
       &tensor_strategy(),
       &ulysses_strategy(),
@@ -30,6 +34,7 @@ std::span<const Strategy* const> strategies() {
       &checkpoint_offload_strategy(),
       &zero_strategy(),
       &optimizer_offload_strategy(),
+      &schedule_strategy(),
   };
   return kPasses;
 }

@@ -11,10 +11,11 @@
 namespace ulysim::workload {
 
 /// The ways in which ranks share work. A process group is a set of axes: ranks that differ only there.
-enum class MeshAxis : std::uint8_t { tensor, ulysses, ring, data };
-inline constexpr std::size_t kAxisCount = 4;
+/// Ranks that differ in the pipeline axis run other layers: no group goes over it, messages do.
+enum class MeshAxis : std::uint8_t { tensor, ulysses, ring, data, pipeline };
+inline constexpr std::size_t kAxisCount = 5;
 inline constexpr std::array<MeshAxis, kAxisCount> kAxes{MeshAxis::tensor, MeshAxis::ulysses, MeshAxis::ring,
-                                                        MeshAxis::data};
+                                                        MeshAxis::data, MeshAxis::pipeline};
 [[nodiscard]] const char* name(MeshAxis axis);
 
 /// A set of axes, by value.
@@ -48,7 +49,7 @@ class AxisSet {
 /// The ranks of a job as a grid. `placement` says which axis varies fastest over rank numbers, and so which
 /// groups sit inside one node.
 struct Mesh {
-  std::array<std::int64_t, kAxisCount> sizes{1, 1, 1, 1};
+  std::array<std::int64_t, kAxisCount> sizes{1, 1, 1, 1, 1};
   std::array<MeshAxis, kAxisCount> placement{kAxes};  ///< innermost first
 
   [[nodiscard]] std::int64_t size(MeshAxis axis) const { return sizes[static_cast<std::size_t>(axis)]; }

@@ -26,8 +26,14 @@ enum class Stream : std::uint8_t {
   device_to_host,
   host_to_device,
   host_work,  ///< CPU cores of the node (offloaded optimizer)
+  // Messages between pipeline stages. Each way has queues of its own, so that a stage which sends to its neighbour
+  // does not keep what the neighbour sends it from coming in (batch_isend_irecv).
+  forward_send,
+  forward_receive,
+  backward_send,
+  backward_receive,
 };
-inline constexpr std::size_t kStreams = 9;
+inline constexpr std::size_t kStreams = 13;
 [[nodiscard]] const char* name(Stream stream);
 
 /// What a report calls the time or the bytes of an op.
@@ -44,8 +50,9 @@ enum class Purpose : std::uint8_t {
   checkpoint_offload,
   optimizer_offload,
   host,
+  pipeline,  ///< activations and their gradients between stages
 };
-inline constexpr std::size_t kPurposes = 12;
+inline constexpr std::size_t kPurposes = 13;
 [[nodiscard]] const char* name(Purpose purpose);
 
 /// Matrix product written in dimensions: sizes follow from the operands' shards. `reads` = {a, b}, `writes` = {c};
@@ -98,7 +105,9 @@ struct CollectiveWork {
   std::optional<Dim> to{};
 };
 
-/// A message between two roles, matched by tag (pipeline stages).
+/// A message between two roles (pipeline stages): `reads` are sent, `writes` are received. The rank that differs in the
+/// pipeline coordinate only holds the other end. Ends match by tag and micro-batch; the message passes when both ends
+/// are there.
 struct PipelineWork {
   enum class Side : std::uint8_t { send, receive };
   Side side{Side::send};

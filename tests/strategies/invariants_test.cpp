@@ -38,9 +38,9 @@ std::vector<MeshAxis> axes() {
 std::string text(const lab::Bench& bench) {
   const Plan& p = bench.plan;
   return fmt::format(
-      "{} tensor {} ulysses {} ring {} data {} layout {} exchange {} tokens {} batch {} accumulation {} attention {} "
+      "{} tensor {} ulysses {} ring {} data {} pipeline {} chunks {} layout {} exchange {} tokens {} batch {} accumulation {} attention {} "
       "mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} tiled mlp {} loss {}",
-      bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], name(p.ring_layout),
+      bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], p.mesh.sizes[4], p.virtual_stages, name(p.ring_layout),
       static_cast<int>(p.ring_exchange), p.sequence_length, p.micro_batch, p.accumulation,
       static_cast<int>(p.attention), static_cast<int>(p.mask), static_cast<int>(p.recompute),
       static_cast<int>(p.checkpoint_offload), p.zero, static_cast<int>(p.optimizer_offload), p.tiled_mlp, p.tiled_loss);
@@ -50,7 +50,7 @@ class Generator {
  public:
   explicit Generator(std::uint32_t seed) : random_(seed) {
     for (const char* name : kModels) {
-      models_.push_back(lab::short_model(name, 3));
+      models_.push_back(lab::short_model(name, 4));
     }
     for (const char* name : {"deepspeed-hf", "arctic-training"}) {
       frameworks_.push_back(lab::framework(name));
@@ -89,6 +89,7 @@ class Generator {
     for (const MeshAxis axis : axes()) {
       plan.mesh.set_size(axis, static_cast<std::int64_t>(pick(3) == 0 ? 1 + pick(8) : std::size_t{1} << pick(4)));
     }
+    plan.virtual_stages = plan.mesh.size(MeshAxis::pipeline) > 1 && pick(4) == 0 ? 2 : 1;
     plan.ring_layout = pick_enum<Layout>(3);
     plan.ring_exchange = pick_enum<RingExchange>(2);
     constexpr std::array<std::int64_t, 4> kLengths{1680, 8192, 53760, 131072};  // 1680 and 53,760: many divisors
@@ -112,9 +113,9 @@ class Generator {
 };
 
 /// What the run of all micro-batches allocates and does not free, or frees twice.
-std::string books(const OpGraph& graph) {
-  const Schedule schedule = unroll(graph, 0);
-  const auto& program = graph.roles[0].program;
+std::string books(const OpGraph& graph, std::size_t role) {
+  const Schedule schedule = unroll(graph, role);
+  const auto& program = graph.roles[role].program;
   std::map<std::tuple<std::int32_t, std::int32_t, std::string>, int> held;
   for (const FlatOp& flat : schedule.ops) {
     const Instance& instance = program[flat.instance];
@@ -178,7 +179,9 @@ TEST(Invariants, hold_for_every_legal_plan) {
     } else if (!repeats_or_pads(bench)) {
       ASSERT_NEAR(executed, 1, 1e-12);
     }
-    ASSERT_EQ(books(parallel), "");
+    for (std::size_t role = 0; role < parallel.roles.size(); ++role) {
+      ASSERT_EQ(books(parallel, role), "");
+    }
   }
   EXPECT_EQ(seen.size(), kModels.size()) << "every model has legal plans";
 }
@@ -186,7 +189,7 @@ TEST(Invariants, hold_for_every_legal_plan) {
 TEST(Invariants, each_option_meets_each_other_on_a_small_machine) {
   // Degrees 1 and 2 on every axis with every option: a model of two layers, small enough to try all of them.
   std::int64_t legal = 0;
-  lab::Bench bench = lab::bench("llama-3.1-8b", lab::plain_plan(16384), 1);
+  lab::Bench bench = lab::bench("llama-3.1-8b", lab::plain_plan(16384), 2);
   bench.framework.selective_recompute.value = spec::SelectiveRecompute::core_attention;
   const std::vector<MeshAxis> found = axes();
   for (std::uint32_t bits = 0; bits < 1U << (found.size() + 5); ++bits) {
