@@ -219,8 +219,6 @@ class BlockPass {
       shard(at(id), axes_);
       at(id).partial = {};
     }
-    // Cast, reduction and the sum of shards run beside backward (DeepSpeed's reduce-and-partition stream).
-    cast.stream = op.stream = Stream::zero_reduce;
     if (!cast.reads.empty()) {
       out.push_back(std::move(cast));
     }

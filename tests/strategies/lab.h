@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hw_models/spec/load.h"
 #include "sim/strategies/strategy.h"
@@ -33,8 +33,12 @@ inline workload::Transformer short_model(std::string_view name, std::int64_t lay
   return t;
 }
 
+inline spec::Catalog catalog() {
+  return spec::Catalog(std::filesystem::path(ULYSIM_SOURCE_DIR) / "hw_models" / "catalog");
+}
+
 inline spec::Framework framework(std::string_view name = "deepspeed-hf") {
-  return spec::Catalog(std::filesystem::path(ULYSIM_SOURCE_DIR) / "hw_models" / "catalog").load_framework(name);
+  return catalog().load_framework(name);
 }
 
 inline bool has(std::string_view pass) {
@@ -82,8 +86,8 @@ struct Bench {
   }
 
   /// The named passes over the logical graph, in the catalogue's order; types hold after each.
-  [[nodiscard]] workload::OpGraph after(std::initializer_list<std::string_view> names) const {
-    for (const std::string_view name : names) {
+  [[nodiscard]] workload::OpGraph after(const std::vector<std::string>& names) const {
+    for (const std::string& name : names) {
       (void)pass(name);
     }
     workload::OpGraph graph = logical();

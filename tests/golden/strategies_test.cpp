@@ -1,0 +1,114 @@
+// The graph that each pass makes of one small model, as text: the logical graph, one plan for each strategy with no
+// other pass at work than those it builds on, and one plan with everything on.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "sim/workload/dump.h"
+#include "tests/golden/golden.h"
+#include "tests/strategies/lab.h"
+
+namespace ulysim::strategies {
+namespace {
+
+using namespace workload;
+
+/// Two layers, 8 query and 4 key/value heads of 64: a Llama in small.
+lab::Bench tiny(Plan plan) {
+  Transformer t{.name = "tiny",
+                .model_type = "llama",
+                .layers = 2,
+                .hidden = 512,
+                .heads = 8,
+                .kv_heads = 4,
+                .head_dim = 64,
+                .ffn = 1024,
+                .vocab = 32000,
+                .max_positions = 8192};
+  t.layer_specs.resize(2);
+  return {.model = std::move(t), .framework = lab::framework(), .plan = std::move(plan)};
+}
+
+struct Example {
+  std::string name;  ///< of the golden, and of the pass that it cannot do without
+  Plan plan;
+  std::vector<std::string> passes;
+};
+
+std::ostream& operator<<(std::ostream& out, const Example& example) {
+  return out << example.name;
+}
+
+Plan with(MeshAxis axis, std::int64_t degree) {
+  Plan plan = lab::plain_plan(8192);
+  plan.mesh.set_size(axis, degree);
+  return plan;
+}
+
+std::vector<Example> examples() {
+  std::vector<Example> all;
+  all.push_back({"data", with(MeshAxis::data, 2), {"data"}});
+  all.push_back({"tensor", with(MeshAxis::tensor, 4), {"tensor"}});
+  all.push_back({"ulysses", with(MeshAxis::ulysses, 8), {"ulysses"}});
+  all.push_back({"ring", with(MeshAxis::ring, 2), {"ring"}});
+  Plan tiled = lab::plain_plan(8192);
+  tiled.tiled_mlp = tiled.tiled_loss = true;
+  all.push_back({"tiling", tiled, {"tiling"}});
+  Plan recompute = lab::plain_plan(8192);
+  recompute.recompute = Recompute::full;
+  all.push_back({"recompute", recompute, {"recompute"}});
+  recompute.checkpoint_offload = Offload::cpu;
+  all.push_back({"checkpoint-offload", recompute, {"recompute", "checkpoint-offload"}});
+  Plan zero = with(MeshAxis::data, 4);
+  zero.zero = 3;
+  zero.accumulation = 2;
+  all.push_back({"zero", zero, {"data", "zero"}});
+  zero.optimizer_offload = Offload::cpu;
+  all.push_back({"optimizer-offload", zero, {"data", "zero", "optimizer-offload"}});
+  return all;
+}
+
+class StrategyGolden : public testing::TestWithParam<Example> {};
+
+TEST_P(StrategyGolden, graph_is_as_reviewed) {
+  const Example& example = GetParam();
+  for (const std::string& name : example.passes) {
+    if (name != example.name && !lab::has(name)) {
+      GTEST_SKIP() << "it builds on " << name << ", which is not in the catalogue";
+    }
+  }
+  golden::compare("strategies/" + example.name + ".graph", dump(tiny(example.plan).after(example.passes)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, StrategyGolden, testing::ValuesIn(examples()), [](const auto& each) {
+  std::string name = each.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(Golden, logical_graph_is_as_reviewed) {
+  golden::compare("strategies/logical.graph", dump(tiny(lab::plain_plan(8192)).after({})));
+}
+
+TEST(Golden, everything_together_is_as_reviewed) {
+  if (strategies().size() < examples().size()) {
+    GTEST_SKIP() << "a pass is not in the catalogue";
+  }
+  Plan plan = lab::plain_plan(8192);
+  for (const MeshAxis axis : kAxes) {
+    plan.mesh.set_size(axis, 2);
+  }
+  plan.zero = 3;
+  plan.recompute = Recompute::full;
+  plan.checkpoint_offload = plan.optimizer_offload = Offload::cpu;
+  plan.tiled_mlp = plan.tiled_loss = true;
+  const lab::Bench bench = tiny(plan);
+  golden::compare("strategies/everything.graph", dump(parallelize(bench.context(), bench.logical())));
+}
+
+}  // namespace
+}  // namespace ulysim::strategies

@@ -1,0 +1,75 @@
+// A mesh by pencil: 2 tensor × 3 ulysses × 2 data = 12 ranks.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/workload/mesh.h"
+
+namespace ulysim::workload {
+namespace {
+
+using testing::ElementsAre;
+
+Mesh twelve() {
+  Mesh mesh;
+  mesh.set_size(MeshAxis::tensor, 2);
+  mesh.set_size(MeshAxis::ulysses, 3);
+  mesh.set_size(MeshAxis::data, 2);
+  return mesh;
+}
+
+std::vector<std::size_t> numbers(const std::vector<RankId>& ranks) {
+  std::vector<std::size_t> out;
+  for (const RankId rank : ranks) {
+    out.push_back(rank.index());
+  }
+  return out;
+}
+
+TEST(Mesh, innermost_axis_varies_fastest) {
+  const Mesh mesh = twelve();
+  EXPECT_EQ(mesh.world(), 12);
+  // 9 = 1 + 2·(1 + 3·1)
+  EXPECT_EQ(mesh.coordinate(RankId(9), MeshAxis::tensor), 1);
+  EXPECT_EQ(mesh.coordinate(RankId(9), MeshAxis::ulysses), 1);
+  EXPECT_EQ(mesh.coordinate(RankId(9), MeshAxis::data), 1);
+  EXPECT_THAT(numbers(mesh.group(RankId(9), {MeshAxis::tensor})), ElementsAre(8, 9));
+  EXPECT_THAT(numbers(mesh.group(RankId(9), {MeshAxis::ulysses})), ElementsAre(7, 9, 11));
+  EXPECT_THAT(numbers(mesh.group(RankId(9), {MeshAxis::data})), ElementsAre(3, 9));
+}
+
+TEST(Mesh, placement_moves_an_axis_inside) {
+  Mesh mesh = twelve();
+  mesh.placement = {MeshAxis::ulysses, MeshAxis::tensor, MeshAxis::ring, MeshAxis::data};
+  EXPECT_THAT(numbers(mesh.group(RankId(9), {MeshAxis::ulysses})), ElementsAre(9, 10, 11));
+  EXPECT_THAT(numbers(mesh.group(RankId(9), {MeshAxis::tensor})), ElementsAre(6, 9));
+}
+
+TEST(Mesh, a_group_over_two_axes_has_their_product) {
+  const Mesh mesh = twelve();
+  EXPECT_THAT(numbers(mesh.group(RankId(0), {MeshAxis::tensor, MeshAxis::data})), ElementsAre(0, 1, 6, 7));
+  EXPECT_EQ(mesh.size(AxisSet{MeshAxis::tensor, MeshAxis::ulysses}), 6);
+}
+
+TEST(Mesh, every_member_sees_the_same_group_and_its_own_place) {
+  const Mesh mesh = twelve();
+  const AxisSet axes{MeshAxis::ulysses, MeshAxis::data};
+  for (std::size_t rank = 0; rank < 12; ++rank) {
+    const auto group = mesh.group(RankId(rank), axes);
+    for (const RankId member : group) {
+      EXPECT_EQ(mesh.group(member, axes), group);
+    }
+    const auto place =
+        mesh.coordinate(RankId(rank), MeshAxis::ulysses) + 3 * mesh.coordinate(RankId(rank), MeshAxis::data);
+    EXPECT_EQ(group[static_cast<std::size_t>(place)], RankId(rank));
+  }
+}
+
+TEST(Mesh, axes_of_one_are_no_communication) {
+  const Mesh mesh = twelve();
+  EXPECT_EQ(to_string(mesh.without_trivial({MeshAxis::ring, MeshAxis::ulysses})), "{ulysses}");
+  EXPECT_TRUE(mesh.without_trivial({MeshAxis::ring}).empty());
+}
+
+}  // namespace
+}  // namespace ulysim::workload
