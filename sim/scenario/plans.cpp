@@ -165,9 +165,10 @@ std::string derived_name(const PlanEntry& entry) {
   };
   for (const auto& [key, value] : options_of(entry)) {
     const bool placed = key == "placement" && entry.plan.mesh.placement != standard.plan.mesh.placement;
-    const bool of_plan = key == "ring_layout" || key == "ring_exchange" || key == "virtual_stages";
+    const bool chunked = key == "virtual_stages" && entry.plan.virtual_stages > 1;
+    const bool of_plan = key == "ring_layout" || key == "ring_exchange";
     const bool overridden = std::find(entry.overridden.begin(), entry.overridden.end(), key) != entry.overridden.end();
-    if (overridden || placed || (of_plan && !is_standard({key, value}))) {
+    if (overridden || placed || chunked || (of_plan && !is_standard({key, value}))) {
       parts.push_back(fmt::format("{}={}", key, value));
     }
   }

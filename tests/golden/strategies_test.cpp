@@ -55,6 +55,10 @@ std::vector<Example> examples() {
   all.push_back({"tensor", with(MeshAxis::tensor, 4), {"tensor"}});
   all.push_back({"ulysses", with(MeshAxis::ulysses, 8), {"ulysses"}});
   all.push_back({"ring", with(MeshAxis::ring, 2), {"ring"}});
+  Plan stages = with(MeshAxis::pipeline, 2);
+  stages.accumulation = 3;
+  all.push_back({"pipeline", stages, {"pipeline"}});
+  all.push_back({"schedule", stages, {"pipeline", "schedule"}});
   Plan tiled = lab::plain_plan(8192);
   tiled.tiled_mlp = tiled.tiled_loss = true;
   all.push_back({"tiling", tiled, {"tiling"}});
@@ -100,9 +104,9 @@ TEST(Golden, everything_together_is_as_reviewed) {
   }
   Plan plan = lab::plain_plan(8192);
   for (const MeshAxis axis : kAxes) {
-    plan.mesh.set_size(axis, 2);
+    plan.mesh.set_size(axis, axis == MeshAxis::pipeline ? 1 : 2);
   }
-  plan.zero = 3;
+  plan.zero = 3;  // which no pipeline takes
   plan.recompute = Recompute::full;
   plan.checkpoint_offload = plan.optimizer_offload = Offload::cpu;
   plan.tiled_mlp = plan.tiled_loss = true;
