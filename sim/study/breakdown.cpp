@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "sim/base/check.h"
 
@@ -213,21 +214,27 @@ std::optional<workload::CollectiveKind> kind_of(const Op& op) {
   return work == nullptr ? std::nullopt : std::optional(work->kind);
 }
 
-const results::RankTimeline& last_rank(const results::Timeline& timeline) {
+const results::RankTimeline& last_rank(std::span<const workload::Schedule> schedules,
+                                       const results::Timeline& timeline) {
   ULYSIM_CHECK(!timeline.ranks.empty(), "a timeline without ranks");
-  const auto ends = [](const results::RankTimeline& rank) {
+  const auto measure = [&](const results::RankTimeline& rank) {
     Instant end{};
     for (const results::Span& span : rank.spans) {
       end = std::max(end, span.end);
     }
-    return end;
+    Duration busy{};
+    for (const std::uint32_t op : schedules[rank.role].streams[static_cast<std::size_t>(Stream::compute)]) {
+      busy += rank.spans[op].end - rank.spans[op].begin;
+    }
+    return std::pair(end, busy);
   };
   const results::RankTimeline* last = &timeline.ranks.front();
-  Instant latest = ends(*last);
+  auto most = measure(*last);
   for (const results::RankTimeline& rank : timeline.ranks) {
-    if (const Instant end = ends(rank); end > latest) {
+    const auto measured = measure(rank);
+    if (measured.first > most.first || (measured.first == most.first && measured.second > most.second)) {
       last = &rank;
-      latest = end;
+      most = measured;
     }
   }
   return *last;

@@ -103,7 +103,7 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
   const auto gpus = static_cast<double>(scenario.cluster.gpus);
   const Duration step = stages.timeline.end - Instant{};
   const double time = std::max(seconds(step), 1e-12);
-  const results::RankTimeline& last = last_rank(stages.timeline);
+  const results::RankTimeline& last = last_rank(stages.schedules, stages.timeline);
   Breakdown breakdown = break_down(stages.schedule_of(last), last, stages.timeline.end);
   Communication communication = communication_of(stages.parallel, stages.schedules, last, breakdown);
   const double model_flops = workload::model_flops(stages.logical).value();

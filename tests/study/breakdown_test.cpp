@@ -193,12 +193,22 @@ TEST(Breakdown, WhatNobodyExplainsIsOther) {
   EXPECT_THAT(d.parts(20), ElementsAre(Pair("gemm", 17), Pair("other", 3)));
 }
 
-TEST(Breakdown, ARankThatEndsFirstIsNotTheLast) {
+TEST(Breakdown, TheLastRankIsTheOneThatTheOthersWaitFor) {
+  Op kernel{.work = workload::GemmWork{}};
+  Op meeting{.work = workload::CollectiveWork{}, .stream = Stream::zero_reduce};
+  workload::Schedule schedule;
+  schedule.ops = {{.op = &kernel}, {.op = &meeting}};
+  schedule.streams[static_cast<std::size_t>(Stream::compute)] = {0};
+  schedule.streams[static_cast<std::size_t>(Stream::zero_reduce)] = {1};
   results::Timeline timeline;
-  for (const std::int64_t end : {5, 9, 9, 7}) {
-    timeline.ranks.push_back({.spans = {{.end = Instant(end)}}});
-  }
-  EXPECT_EQ(&last_rank(timeline), &timeline.ranks[1]) << "the first of equals";
+  const auto rank = [&](std::int64_t busy, std::int64_t end) {
+    timeline.ranks.push_back({.spans = {{.end = Instant(busy)}, {.begin = Instant(busy), .end = Instant(end)}}});
+  };
+  rank(30, 30);  // busy, but over first
+  rank(2, 40);
+  rank(35, 40);
+  rank(35, 40);
+  EXPECT_EQ(&last_rank(std::span(&schedule, 1), timeline), &timeline.ranks[2]) << "the busiest that ends last, the first of equals";
 }
 
 }  // namespace
