@@ -152,7 +152,8 @@ void Simulation::report_links(results::Timeline& timeline) {
 
 results::Timeline simulate(const workload::OpGraph& graph, std::span<const workload::Schedule> schedules,
                            const Machine& machine, const Options& options) {
-  ULYSIM_CHECK(graph.roles.size() == schedules.size(), "{} schedules of {} roles", schedules.size(), graph.roles.size());
+  ULYSIM_CHECK(graph.roles.size() == schedules.size(), "{} schedules of {} roles", schedules.size(),
+               graph.roles.size());
   const std::int64_t sms = machine.cluster->gpu.sms.value;
   ULYSIM_CHECK(machine.host.communication_sms >= 0 && machine.host.communication_sms < sms,
                "collectives take {} of {} SMs", machine.host.communication_sms, sms);

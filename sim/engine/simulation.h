@@ -70,8 +70,8 @@ class Simulation {
 
   /// A transaction under way.
   struct Activity {
-    std::size_t role{};   ///< of the rank that launched it
-    std::uint32_t op{};   ///< of that role
+    std::size_t role{};  ///< of the rank that launched it
+    std::uint32_t op{};  ///< of that role
     std::uint32_t transaction{};
     std::uint32_t step{};
     std::uint32_t flows{};  ///< of the step, not yet completed

@@ -13,8 +13,8 @@
 namespace ulysim::engine {
 
 /// One way in which the ops of a program use the machine. `shift` is a send_recv: every pair of neighbours is a
-/// transaction of its own, so a rank does not wait for ranks two hops away. `message` goes from each rank of one pipeline
-/// stage to the rank of another that differs in nothing else.
+/// transaction of its own, so a rank does not wait for ranks two hops away. `message` goes from each rank of one
+/// pipeline stage to the rank of another that differs in nothing else.
 struct Pattern {
   enum class Kind : std::uint8_t { collective, shift, message, to_host, from_host, host_memory };
   Kind kind{Kind::collective};

@@ -51,9 +51,8 @@ class Accountant {
       const std::int64_t held = blocks[begin_.size()];
       begin_.push_back(accounts_.size());
       for (const workload::Tensor& tensor : block.tensors) {
-        Account account{.block = &block,
-                        .tensor = &tensor,
-                        .persistent = tensor.persistent && !tensor.shared ? held : 0};
+        Account account{
+            .block = &block, .tensor = &tensor, .persistent = tensor.persistent && !tensor.shared ? held : 0};
         if (tensor.loop < 0) {
           account.bytes = workload::held_bytes(graph_, block.bodies.front(), tensor).value();
         }

@@ -104,8 +104,8 @@ void read_schedule(Section& section, strategies::Plan& plan) {
     if (interleaved && plan.virtual_stages == 1) {
       section.error("schedule", "interleaved needs virtual_stages of 2 or more");
     } else if (!interleaved && plan.virtual_stages > 1) {
-      section.error("schedule", fmt::format("1f1b stands beside virtual_stages {}, which are interleaved",
-                                            plan.virtual_stages));
+      section.error("schedule",
+                    fmt::format("1f1b stands beside virtual_stages {}, which are interleaved", plan.virtual_stages));
     }
   }
 }

@@ -20,20 +20,15 @@ const Strategy& optimizer_offload_strategy();
 const Strategy& schedule_strategy();
 
 std::span<const Strategy* const> strategies() {
-  // The order is part of the contract: stages come first, so that every pass shards their ends; ulysses before ring makes
-  // the ring carry head-sharded keys; recompute clones
-  // what tensor, ulysses and ring inserted; ZeRO sees every reader of a weight, the recomputing ones too.
+  // The order is part of the contract: stages come first, so that every pass shards their ends; ulysses before ring
+  // makes the ring carry head-sharded keys; recompute clones what tensor, ulysses and ring inserted; ZeRO sees every
+  // reader of a weight, the recomputing ones too.
   static const std::array kPasses{
-      &pipeline_strategy(),
-      &data_strategy(),
-      &tensor_strategy(),
-      &ulysses_strategy(),
-      &ring_strategy(),
-      &tiling_strategy(),
-      &recompute_strategy(),
-      &checkpoint_offload_strategy(),
-      &zero_strategy(),
-      &optimizer_offload_strategy(),
+      &pipeline_strategy(),  &data_strategy(),
+      &tensor_strategy(),    &ulysses_strategy(),
+      &ring_strategy(),      &tiling_strategy(),
+      &recompute_strategy(), &checkpoint_offload_strategy(),
+      &zero_strategy(),      &optimizer_offload_strategy(),
       &schedule_strategy(),
   };
   return kPasses;

@@ -231,7 +231,9 @@ Infeasible reason(std::string text, const Plan& plan, std::string suggestion) {
 class Pipeline final : public Strategy {
  public:
   std::string name() const override { return "pipeline"; }
-  std::string summary() const override { return "layers cut into stages that hand micro-batches on (1F1B, interleaved)"; }
+  std::string summary() const override {
+    return "layers cut into stages that hand micro-batches on (1F1B, interleaved)";
+  }
 
   std::vector<Infeasible> check(const PlanContext& context) const override {
     std::vector<Infeasible> reasons;
@@ -246,16 +248,16 @@ class Pipeline final : public Strategy {
       return reasons;
     }
     if (layers < p * v) {
-      reasons.push_back(reason(v > 1 ? fmt::format("{} layers are fewer than pipeline {} × virtual_stages {}", layers, p, v)
-                                     : fmt::format("{} layers are fewer than pipeline {}", layers, p),
-                               plan, layers >= p ? fmt::format("virtual_stages {}", layers / p)
-                                                 : fmt::format("pipeline {}", layers)));
+      reasons.push_back(reason(
+          v > 1 ? fmt::format("{} layers are fewer than pipeline {} × virtual_stages {}", layers, p, v)
+                : fmt::format("{} layers are fewer than pipeline {}", layers, p),
+          plan, layers >= p ? fmt::format("virtual_stages {}", layers / p) : fmt::format("pipeline {}", layers)));
     }
     if (v > 1 && plan.accumulation % p != 0) {
       const std::int64_t up = (plan.accumulation + p - 1) / p * p;
-      reasons.push_back(reason(fmt::format("interleaved stages need micro-batches in groups of pipeline {}, not {}", p,
-                                           plan.accumulation),
-                               plan, fmt::format("gradient_accumulation {}, or virtual_stages 1", up)));
+      reasons.push_back(reason(
+          fmt::format("interleaved stages need micro-batches in groups of pipeline {}, not {}", p, plan.accumulation),
+          plan, fmt::format("gradient_accumulation {}, or virtual_stages 1", up)));
     }
     if (plan.zero >= 2) {
       // DeepSpeed, runtime/pipe/engine.py: "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism".
@@ -265,9 +267,9 @@ class Pipeline final : public Strategy {
                                plan, "zero: 1"));
     }
     if (context.model->tied_embeddings) {
-      reasons.push_back(reason(fmt::format("{} shares its embedding with the head: not yet simulated over stages",
-                                           context.model->name),
-                               plan, "pipeline 1"));
+      reasons.push_back(reason(
+          fmt::format("{} shares its embedding with the head: not yet simulated over stages", context.model->name),
+          plan, "pipeline 1"));
     }
     return reasons;
   }

@@ -16,7 +16,7 @@ enum class Offload : std::uint8_t { none, cpu };
 /// How one step is trained: the degrees and every training option, resolved (no defaults left to fill in).
 struct Plan {
   std::string name{};
-  workload::Mesh mesh{};  ///< tensor, ulysses, ring, data, pipeline degrees and their placement
+  workload::Mesh mesh{};           ///< tensor, ulysses, ring, data, pipeline degrees and their placement
   std::int64_t virtual_stages{1};  ///< of each pipeline stage; above 1 the schedule is interleaved, else 1F1B
   workload::Layout ring_layout{workload::Layout::zigzag};
   RingExchange ring_exchange{RingExchange::p2p};

@@ -17,7 +17,9 @@ namespace {
 class SchedulePass final : public Strategy {
  public:
   std::string name() const override { return "schedule"; }
-  std::string summary() const override { return "the order of micro-batches: 1F1B, or interleaved over virtual stages"; }
+  std::string summary() const override {
+    return "the order of micro-batches: 1F1B, or interleaved over virtual stages";
+  }
 
   std::vector<Infeasible> check(const PlanContext&) const override { return {}; }
 

@@ -40,8 +40,8 @@ Cell pass(const PipelineShape& shape, Phase phase, std::int64_t k) {
 }  // namespace
 
 std::vector<Cell> one_forward_one_backward(const PipelineShape& shape, std::int64_t stage) {
-  ULYSIM_CHECK(shape.chunks == 1 || shape.micro_batches % shape.stages == 0, "{} micro-batches of {} stages interleaved",
-               shape.micro_batches, shape.stages);
+  ULYSIM_CHECK(shape.chunks == 1 || shape.micro_batches % shape.stages == 0,
+               "{} micro-batches of {} stages interleaved", shape.micro_batches, shape.stages);
   const std::int64_t passes = shape.chunks * shape.micro_batches;
   const std::int64_t ahead = warm_up(shape, stage);
   std::vector<Cell> table;

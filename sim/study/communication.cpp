@@ -80,8 +80,8 @@ Communication communication_of(const workload::OpGraph& graph, std::span<const w
       const workload::Instance& instance = role.program[flat.instance];
       const workload::BlockTemplate& block = graph.of(instance);
       const Bytes sent = sent_by(graph, block, block.body(instance.phase), *flat.op);
-      const Duration took = schedule.role == rank.role ? rank.spans[i].end - moving_since(*flat.op, rank.spans[i])
-                                                       : Duration{};
+      const Duration took =
+          schedule.role == rank.role ? rank.spans[i].end - moving_since(*flat.op, rank.spans[i]) : Duration{};
       own_kinds.add(static_cast<std::size_t>(*kind), sent, took);
       own_purposes.add(static_cast<std::size_t>(flat.op->purpose), sent, took);
     }

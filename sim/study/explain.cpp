@@ -45,8 +45,7 @@ std::string timeline_text(const Stages& stages) {
     for (std::size_t i = 0; i < rank.spans.size(); ++i) {
       const results::Span& span = rank.spans[i];
       fmt::format_to(to, "{:>18} {:>18} {:<14} {}, {}", span.begin.value(), span.end.value(),
-                     name(schedule.ops[i].op->stream), label_of(stages.parallel, schedule, i),
-                     word_for(span.cause));
+                     name(schedule.ops[i].op->stream), label_of(stages.parallel, schedule, i), word_for(span.cause));
       if (names_an_op(span.cause)) {
         fmt::format_to(to, " {}", label_of(stages.parallel, schedule, span.cause_op));
       }

@@ -43,9 +43,19 @@ std::string percent(Duration part, Duration whole) {
 }
 
 /// What binds, in words.
-std::string bottleneck_of(const Breakdown& breakdown, Duration step) {
+std::string bottleneck_of(const strategies::Plan& plan, const Breakdown& breakdown, Duration step) {
   const auto largest = std::max_element(breakdown.parts.begin(), breakdown.parts.end(),
                                         [](const auto& a, const auto& b) { return a.time < b.time; });
+  const std::int64_t stages = plan.mesh.size(workload::MeshAxis::pipeline);
+  if (largest->name == "bubble" && stages > 1) {
+    // (p−1)/(v·m) of the ideal time: arXiv 2104.04473 §2.2.
+    return fmt::format(
+        "the pipeline's bubble ({}): {} micro-batches in {} stages{}; more gradient_accumulation or {} "
+        "shorten it",
+        percent(largest->time, step), plan.accumulation, stages,
+        plan.virtual_stages > 1 ? fmt::format(" of {} parts each", plan.virtual_stages) : "",
+        plan.virtual_stages > 1 ? "more virtual_stages" : "virtual_stages");
+  }
   if (largest->name != "exposed_communication") {
     constexpr std::array<std::pair<const char*, const char*>, 8> kWords{
         {{"attention", "attention kernels"},
@@ -120,7 +130,7 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
       .lower_bound = estimate(stages.parallel, *machine.cost),
       .communication = std::move(communication.by_kind),
       .communication_by_purpose = std::move(communication.by_purpose),
-      .bottleneck = bottleneck_of(breakdown, step),
+      .bottleneck = bottleneck_of(entry.plan, breakdown, step),
       .links = link_loads(stages.timeline),
   };
   figures.breakdown = std::move(breakdown.parts);

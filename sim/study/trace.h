@@ -15,7 +15,6 @@ namespace ulysim::study {
                                                        const results::Timeline& timeline);
 
 /// "layer 3 forward attention": what an op of a role's schedule is called in traces and explanations.
-[[nodiscard]] std::string label_of(const workload::OpGraph& graph, const workload::Schedule& schedule,
-                                   std::size_t op);
+[[nodiscard]] std::string label_of(const workload::OpGraph& graph, const workload::Schedule& schedule, std::size_t op);
 
 }  // namespace ulysim::study

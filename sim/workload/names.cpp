@@ -45,19 +45,18 @@ const char* name(CollectiveKind kind) {
 }
 
 const char* name(Stream stream) {
-  constexpr std::array<const char*, kStreams> kNames{"compute",        "tensor_comm",    "ulysses_comm",
-                                                     "ring_comm",      "zero_gather",    "zero_reduce",
-                                                     "device_to_host", "host_to_device", "host_work",
-                                                     "forward_send",   "forward_receive", "backward_send",
-                                                     "backward_receive"};
+  constexpr std::array<const char*, kStreams> kNames{
+      "compute",         "tensor_comm",    "ulysses_comm",    "ring_comm", "zero_gather",
+      "zero_reduce",     "device_to_host", "host_to_device",  "host_work", "forward_send",
+      "forward_receive", "backward_send",  "backward_receive"};
   return kNames.at(static_cast<std::size_t>(stream));
 }
 
 const char* name(Purpose purpose) {
   constexpr std::array<const char*, kPurposes> kNames{
-      "attention", "gemm",       "memory_bound", "optimizer",          "tensor_parallel",   "ulysses",
-      "ring",      "parameters", "gradients",    "checkpoint_offload", "optimizer_offload", "host",
-      "pipeline"};
+      "attention",         "gemm", "memory_bound", "optimizer", "tensor_parallel",
+      "ulysses",           "ring", "parameters",   "gradients", "checkpoint_offload",
+      "optimizer_offload", "host", "pipeline"};
   return kNames.at(static_cast<std::size_t>(purpose));
 }
 

@@ -88,8 +88,7 @@ bool waits_for_kernels(Stream stream) {
 
 class Unroller {
  public:
-  Unroller(const OpGraph& graph, std::size_t role)
-      : graph_(graph), role_(graph.roles[role]), writers_(graph, role_) {
+  Unroller(const OpGraph& graph, std::size_t role) : graph_(graph), role_(graph.roles[role]), writers_(graph, role_) {
     schedule_.role = role;
   }
 

@@ -51,9 +51,7 @@ struct Stages {
   void add_part(std::int64_t part, std::int64_t parts) {
     workload::BlockTemplate block{.name = "part" + std::to_string(part), .instances = 1};
     const auto tensor = [&](const char* name, std::int64_t bytes) {
-      return block.add({.name = name,
-                        .shape = {{.dim = workload::Dim::elements, .size = bytes}},
-                        .element_bytes = 1});
+      return block.add({.name = name, .shape = {{.dim = workload::Dim::elements, .size = bytes}}, .element_bytes = 1});
     };
     const auto peer = [&](std::int64_t other) { return static_cast<std::uint32_t>(other % shape.stages); };
     const auto run = [&](Phase phase, TensorId in, TensorId out, TensorId kept, std::int64_t time) {
@@ -69,11 +67,12 @@ struct Stages {
                        .writes = {in},
                        .stream = forward ? Stream::forward_receive : Stream::backward_receive});
       }
-      workload::Op compute{.name = "compute",
-                           .work = workload::ElementwiseWork{.traffic = {{.tensor = out, .bytes_per_element =
-                                                                               static_cast<double>(time) /
-                                                                               static_cast<double>(message)}}},
-                           .writes = {out}};
+      workload::Op compute{
+          .name = "compute",
+          .work = workload::ElementwiseWork{.traffic = {{.tensor = out,
+                                                         .bytes_per_element = static_cast<double>(time) /
+                                                                              static_cast<double>(message)}}},
+          .writes = {out}};
       if (takes_in) {
         compute.reads.push_back(in);
       }

@@ -38,11 +38,12 @@ std::vector<MeshAxis> axes() {
 std::string text(const lab::Bench& bench) {
   const Plan& p = bench.plan;
   return fmt::format(
-      "{} tensor {} ulysses {} ring {} data {} pipeline {} chunks {} layout {} exchange {} tokens {} batch {} accumulation {} attention {} "
+      "{} tensor {} ulysses {} ring {} data {} pipeline {} chunks {} layout {} exchange {} tokens {} batch {} "
+      "accumulation {} attention {} "
       "mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} tiled mlp {} loss {}",
-      bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], p.mesh.sizes[4], p.virtual_stages, name(p.ring_layout),
-      static_cast<int>(p.ring_exchange), p.sequence_length, p.micro_batch, p.accumulation,
-      static_cast<int>(p.attention), static_cast<int>(p.mask), static_cast<int>(p.recompute),
+      bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], p.mesh.sizes[4],
+      p.virtual_stages, name(p.ring_layout), static_cast<int>(p.ring_exchange), p.sequence_length, p.micro_batch,
+      p.accumulation, static_cast<int>(p.attention), static_cast<int>(p.mask), static_cast<int>(p.recompute),
       static_cast<int>(p.checkpoint_offload), p.zero, static_cast<int>(p.optimizer_offload), p.tiled_mlp, p.tiled_loss);
 }
 
@@ -163,10 +164,12 @@ TEST(Invariants, hold_for_every_legal_plan) {
   SCOPED_TRACE(fmt::format("seed {}", kSeed));
   Generator generator(kSeed);
   std::set<std::string> seen;
+  std::map<std::int64_t, int> stages;
   for (int i = 0; i < 1500; ++i) {
     const lab::Bench bench = generator.legal();
     SCOPED_TRACE(text(bench));
     seen.insert(bench.model.name);
+    ++stages[bench.plan.mesh.size(MeshAxis::pipeline)];
     const OpGraph logical = bench.logical();
     OpGraph parallel;
     // parallelize() runs verify() and throws when it finds anything.
@@ -184,6 +187,9 @@ TEST(Invariants, hold_for_every_legal_plan) {
     }
   }
   EXPECT_EQ(seen.size(), kModels.size()) << "every model has legal plans";
+  for (const std::int64_t degree : {2, 3, 4}) {
+    EXPECT_GT(stages[degree], 10) << "pipelines of " << degree;
+  }
 }
 
 TEST(Invariants, each_option_meets_each_other_on_a_small_machine) {

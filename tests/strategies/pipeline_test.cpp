@@ -52,8 +52,7 @@ TEST(Stages, EndsCarryOneLayerLessWhereLayersAreLeftOver) {
 
 TEST(Schedule, OneForwardOneBackwardAfterTheWarmUp) {
   const PipelineShape shape{.stages = 4, .micro_batches = 5};
-  EXPECT_EQ(text(one_forward_one_backward(shape, 0)),
-            "F0.0 F1.0 F2.0 F3.0 B0.0 F4.0 B1.0 B2.0 B3.0 B4.0");
+  EXPECT_EQ(text(one_forward_one_backward(shape, 0)), "F0.0 F1.0 F2.0 F3.0 B0.0 F4.0 B1.0 B2.0 B3.0 B4.0");
   EXPECT_EQ(text(one_forward_one_backward(shape, 2)), "F0.0 F1.0 B0.0 F2.0 B1.0 F3.0 B2.0 F4.0 B3.0 B4.0");
   EXPECT_EQ(text(one_forward_one_backward(shape, 3)), "F0.0 B0.0 F1.0 B1.0 F2.0 B2.0 F3.0 B3.0 F4.0 B4.0");
   // Fewer micro-batches than stages: all of them warm up.

@@ -59,15 +59,16 @@ TEST(Folding, HoldsForUnevenRings) {
 }
 
 TEST(Folding, HoldsOnTwoNodes) {
-  expect_equal(parse({.cluster = "{node: dgx-h100, nodes: 2}",
-                      .training = "{sequence_length: 64Ki, tiled_loss: true, checkpoint_offload: cpu, "
-                                  "optimizer: {name: adamw, states: fp32, offload: cpu}}",
-                      .plans = "[{ulysses: 16}, {ring: 16}, {ulysses: 8, ring: 2}, {tensor: 8, data: 2}, "
-                               "{ulysses: 2, ring: 2, tensor: 2, data: 2, name: all-four}, "
-                               "{ulysses: 8, ring: 2, placement: [ring, ulysses, data, tensor], name: ring-inside}, "
-                               "{tensor: 2, pipeline: 4, data: 2, zero: 1, gradient_accumulation: 8, virtual_stages: 2}, "
-                               "{ring: 2, pipeline: 4, data: 2, zero: 0, gradient_accumulation: 3, "
-                               "ring_layout: contiguous, placement: [pipeline, ring, data]}]"}));
+  expect_equal(
+      parse({.cluster = "{node: dgx-h100, nodes: 2}",
+             .training = "{sequence_length: 64Ki, tiled_loss: true, checkpoint_offload: cpu, "
+                         "optimizer: {name: adamw, states: fp32, offload: cpu}}",
+             .plans = "[{ulysses: 16}, {ring: 16}, {ulysses: 8, ring: 2}, {tensor: 8, data: 2}, "
+                      "{ulysses: 2, ring: 2, tensor: 2, data: 2, name: all-four}, "
+                      "{ulysses: 8, ring: 2, placement: [ring, ulysses, data, tensor], name: ring-inside}, "
+                      "{tensor: 2, pipeline: 4, data: 2, zero: 1, gradient_accumulation: 8, virtual_stages: 2}, "
+                      "{ring: 2, pipeline: 4, data: 2, zero: 0, gradient_accumulation: 3, "
+                      "ring_layout: contiguous, placement: [pipeline, ring, data]}]"}));
 }
 
 }  // namespace
