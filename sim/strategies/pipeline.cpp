@@ -49,6 +49,7 @@ class Assignment {
       graph_.roles.push_back({.name = fmt::format("stage {}", stage), .stage = stage});
     }
     add_ends(whole);
+    share_embedding(whole);
     std::size_t begin = 0;
     while (begin < whole.program.size()) {
       const Instance& first = whole.program[begin];
@@ -165,9 +166,67 @@ class Assignment {
     }
   }
 
+  /// Tied embeddings: the last stage holds a copy of the table, and before the update the two stages exchange what each
+  /// has gathered for it (Megatron-LM, distributed/finalize_model_grads.py: an all-reduce of two, whose volume this
+  /// is).
+  void share_embedding(const Role& whole) {
+    for (const Instance& instance : whole.program) {
+      BlockTemplate& block = graph_.templates[instance.block_template.index()];
+      if (block.kind != BlockKind::head || instance.phase != Phase::forward) {
+        continue;
+      }
+      for (const Tensor& tensor : std::vector<Tensor>(block.tensors)) {
+        if (tensor.shared && tensor.kind == MemoryKind::gradients) {
+          add_exchange(tensor);
+        }
+      }
+      for (Tensor& tensor : graph_.templates[instance.block_template.index()].tensors) {
+        tensor.shared = false;
+      }
+      return;
+    }
+  }
+
+  void add_exchange(const Tensor& gradient) {
+    const std::array<std::uint32_t, 2> roles{0, role_of(parts_ - 1)};
+    for (std::size_t side = 0; side < roles.size(); ++side) {
+      BlockTemplate block{
+          .name = fmt::format("shared_embedding_{}", side), .kind = BlockKind::boundary, .instances = 1};
+      Tensor own = like(gradient, "gathered_here");
+      own.kind = MemoryKind::communication_buffers;
+      Tensor other = own;
+      other.name = "gathered_there";
+      own.persistent = own.shared = true;  // the accumulated gradient's own storage
+      const double bytes = 3.0 * static_cast<double>(own.element_bytes);
+      const TensorId own_id = block.add(std::move(own));
+      const TensorId other_id = block.add(std::move(other));
+      const auto message = [&](PipelineWork::Side end, std::size_t tag) {
+        return PipelineWork{
+            .side = end, .peer_role = roles.at(1 - side), .tag = 2 * parts_ + static_cast<std::int64_t>(tag)};
+      };
+      block.body(Phase::update).ops = {{.name = "send_shared",
+                                        .work = message(PipelineWork::Side::send, side),
+                                        .reads = {own_id},
+                                        .stream = Stream::backward_send,
+                                        .purpose = Purpose::gradients},
+                                       {.name = "receive_shared",
+                                        .work = message(PipelineWork::Side::receive, 1 - side),
+                                        .writes = {other_id},
+                                        .stream = Stream::backward_receive,
+                                        .purpose = Purpose::gradients},
+                                       {.name = "add_shared",
+                                        .work = ElementwiseWork{.traffic = {{other_id, bytes}}},
+                                        .reads = {other_id},
+                                        .writes = {own_id},
+                                        .after = {OpId(0)}}};
+      graph_.templates.push_back(std::move(block));
+      exchanges_.emplace_back(roles.at(side), TemplateId(graph_.templates.size() - 1));
+    }
+  }
+
   /// Elements of the weights that a stage holds.
   [[nodiscard]] std::int64_t parameters_of(const Role& role) const {
-    std::vector<bool> counted(part_of_block_.size() + static_cast<std::size_t>(2 * parts_), false);
+    std::vector<bool> counted(part_of_block_.size() + static_cast<std::size_t>(2 * parts_) + 1, false);
     std::int64_t sum = 0;
     for (const Instance& instance : role.program) {
       if (counted[static_cast<std::size_t>(instance.block)]) {
@@ -185,6 +244,13 @@ class Assignment {
   void add_optimizers(const Role& whole, const Instance& update) {
     const BlockTemplate model = graph_.templates[update.block_template.index()];
     ULYSIM_CHECK(&update == &whole.program.back(), "the update does not come last");
+    const auto behind = static_cast<std::int32_t>(part_of_block_.size()) + static_cast<std::int32_t>(2 * parts_);
+    for (const auto& [role, exchange] : exchanges_) {
+      Instance instance = update;
+      instance.block_template = exchange;
+      instance.block = behind;
+      graph_.roles[role].program.push_back(instance);
+    }
     std::vector<std::pair<std::int64_t, TemplateId>> known;
     for (Role& role : graph_.roles) {
       const std::int64_t parameters = parameters_of(role);
@@ -206,7 +272,7 @@ class Assignment {
       }
       Instance instance = update;
       instance.block_template = same->second;
-      instance.block = static_cast<std::int32_t>(part_of_block_.size()) + static_cast<std::int32_t>(2 * parts_);
+      instance.block = behind + 1;
       role.program.push_back(instance);
     }
   }
@@ -215,8 +281,9 @@ class Assignment {
   std::int64_t stages_;
   std::int64_t parts_;
   std::vector<std::int32_t> part_of_block_;
-  std::vector<TemplateId> ends_in_;   ///< by part
-  std::vector<TemplateId> ends_out_;  ///< by part
+  std::vector<TemplateId> ends_in_;                              ///< by part
+  std::vector<TemplateId> ends_out_;                             ///< by part
+  std::vector<std::pair<std::uint32_t, TemplateId>> exchanges_;  ///< by role, of a tied embedding's gradients
 };
 
 Infeasible reason(std::string text, const Plan& plan, std::string suggestion) {
@@ -265,11 +332,6 @@ class Pipeline final : public Strategy {
                                            "every micro-batch; the frameworks refuse it",
                                            plan.zero, p),
                                plan, "zero: 1"));
-    }
-    if (context.model->tied_embeddings) {
-      reasons.push_back(reason(
-          fmt::format("{} shares its embedding with the head: not yet simulated over stages", context.model->name),
-          plan, "pipeline 1"));
     }
     return reasons;
   }

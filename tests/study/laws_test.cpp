@@ -67,7 +67,10 @@ TEST_P(Laws, TheStepLiesBetweenItsKernelsAndTheSumOfEverything) {
     const results::Figures f = simulate(scenario_, machine_, entry, {}).figures.value();
     ASSERT_TRUE(f.lower_bound.has_value());
     EXPECT_LE(*f.lower_bound, f.step_time) << "closed form and engine read the same graph";
-    EXPECT_GT(*f.lower_bound / f.step_time, 0.8) << "long sequences are bound by their kernels";
+    // A pipeline idles (p−1)/(v·m) of its kernels' time, and its stages are not quite equal.
+    const double stages = static_cast<double>(entry.plan.mesh.size(workload::MeshAxis::pipeline));
+    const double bubble = (stages - 1) / static_cast<double>(entry.plan.virtual_stages * entry.plan.accumulation);
+    EXPECT_GT(*f.lower_bound / f.step_time * (1 + bubble), 0.8) << "long sequences are bound by their kernels";
 
     // Without interference, and with a host that costs nothing, some op of the last rank runs at every instant.
     entry.framework.communication_sms.value = 0;
