@@ -22,6 +22,9 @@ std::string yes_or_no(std::int64_t value) {
 std::string placement_text(const workload::Mesh& mesh) {
   std::vector<std::string> names;
   for (const workload::MeshAxis axis : mesh.placement) {
+    if (axis == workload::MeshAxis::pipeline && mesh.size(axis) == 1) {
+      continue;
+    }
     names.emplace_back(name(axis));
   }
   return fmt::format("[{}]", fmt::join(names, ", "));
@@ -33,8 +36,15 @@ Options options_of(const PlanEntry& entry) {
   const strategies::Plan& plan = entry.plan;
   Options options;
   const auto add = [&](std::string_view key, std::string value) { options.emplace_back(key, std::move(value)); };
+  const bool pipeline = plan.mesh.size(workload::MeshAxis::pipeline) > 1;
   for (const workload::MeshAxis axis : workload::kAxes) {
-    add(name(axis), fmt::to_string(plan.mesh.size(axis)));
+    if (axis != workload::MeshAxis::pipeline || pipeline) {
+      add(name(axis), fmt::to_string(plan.mesh.size(axis)));
+    }
+  }
+  if (pipeline) {
+    add("virtual_stages", fmt::to_string(plan.virtual_stages));
+    add("schedule", word_of("plan", "schedule", plan.virtual_stages > 1 ? 1 : 0));
   }
   if (plan.mesh.expert > 1) {
     add(name(workload::MeshAxis::expert), fmt::to_string(plan.mesh.expert));

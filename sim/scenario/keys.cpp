@@ -59,7 +59,7 @@ const std::vector<Key>& keys() {
       {"plan", "ring_exchange", {"p2p", "all-gather"}, {}},
       {"plan", "placement", {}, {}},
       {"plan", "virtual_stages", {}, {}},
-      {"plan", "schedule", {}, {}},
+      {"plan", "schedule", {"1f1b", "interleaved"}, {}},
       {"plan", "data_replicate", {}, {}},
       {"plan", "head_chunks", {}, {}},
       {"plan", "sequence_chunk", {}, {}},

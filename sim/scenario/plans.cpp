@@ -36,12 +36,12 @@ void read_degrees(Section& section, const PlanContext& context, workload::Mesh& 
   (void)degree(MeshAxis::ulysses);
   (void)degree(MeshAxis::ring);
   const auto data = degree(MeshAxis::data);
+  (void)degree(MeshAxis::pipeline);
   // Experts live on the ranks of data × sequence: their degree takes no GPUs of its own.
   mesh.set_size(MeshAxis::expert, section.integer(name(MeshAxis::expert), {1, kMostGpus}).value_or(1));
-  for (const char* key : {"pipeline", "virtual_stages", "data_replicate", "head_chunks"}) {
+  for (const char* key : {"data_replicate", "head_chunks"}) {
     section.only_one(key);
   }
-  section.refuse("schedule");
   section.refuse("sequence_chunk");
   if (context.gpus == 0 || section.diagnostics().list().size() != before) {
     return;
@@ -58,7 +58,7 @@ void read_degrees(Section& section, const PlanContext& context, workload::Mesh& 
 
 /// The axes named, innermost first, then the others in their usual order.
 void read_placement(Section& section, workload::Mesh& mesh) {
-  static const std::vector<std::string> kNames{"tensor", "ulysses", "ring", "data"};
+  static const std::vector<std::string> kNames{"tensor", "ulysses", "ring", "data", "pipeline"};
   std::vector<MeshAxis> order;
   for (const config::Node* item : section.items("placement")) {
     const auto text = config::read<std::string>(*item, section.path_of("placement"), section.diagnostics());
@@ -93,6 +93,22 @@ void read_ring_options(Section& section, strategies::Plan& plan) {
   }
   if (const auto index = section.word("ring_exchange")) {
     plan.ring_exchange = static_cast<strategies::RingExchange>(*index);
+  }
+}
+
+/// Interleaving is having virtual stages: `schedule` may say it, and must then agree.
+void read_schedule(Section& section, strategies::Plan& plan) {
+  constexpr std::int64_t kMostVirtualStages = 1024;
+  const auto chunks = section.integer("virtual_stages", {1, kMostVirtualStages});
+  plan.virtual_stages = chunks.value_or(1);
+  if (const auto index = section.word("schedule")) {
+    const bool interleaved = *index == 1;
+    if (interleaved && plan.virtual_stages == 1) {
+      section.error("schedule", "interleaved needs virtual_stages of 2 or more");
+    } else if (!interleaved && plan.virtual_stages > 1) {
+      section.error("schedule",
+                    fmt::format("1f1b stands beside virtual_stages {}, which are interleaved", plan.virtual_stages));
+    }
   }
 }
 
@@ -163,13 +179,17 @@ std::string derived_name(const PlanEntry& entry) {
   if (parts.empty()) {
     parts.emplace_back("data=1");
   }
-  const auto standard = options_of(PlanEntry{});
-  for (const auto& option : options_of(entry)) {
-    const auto& [key, value] = option;
-    const bool of_plan = key == "ring_layout" || key == "ring_exchange" || key == "placement";
+  const PlanEntry standard{};
+  const auto standard_options = options_of(standard);
+  const auto is_standard = [&](const std::pair<std::string, std::string>& option) {
+    return std::find(standard_options.begin(), standard_options.end(), option) != standard_options.end();
+  };
+  for (const auto& [key, value] : options_of(entry)) {
+    const bool placed = key == "placement" && entry.plan.mesh.placement != standard.plan.mesh.placement;
+    const bool chunked = key == "virtual_stages" && entry.plan.virtual_stages > 1;
+    const bool of_plan = key == "ring_layout" || key == "ring_exchange";
     const bool overridden = std::find(entry.overridden.begin(), entry.overridden.end(), key) != entry.overridden.end();
-    const bool changed = std::find(standard.begin(), standard.end(), option) == standard.end();
-    if (overridden || (of_plan && changed)) {
+    if (overridden || placed || chunked || (of_plan && !is_standard({key, value}))) {
       parts.push_back(fmt::format("{}={}", key, value));
     }
   }
@@ -185,6 +205,7 @@ PlanEntry read_plan(const config::Node& node, const std::string& path, Training 
       .plan = training.options, .total_tokens = training.total_tokens, .overridden = training_keys_in(node)};
   read_degrees(section, context, entry.plan.mesh);
   read_ring_options(section, entry.plan);
+  read_schedule(section, entry.plan);
   read_placement(section, entry.plan.mesh);
   const auto own_name = section.maybe<std::string>("name");
   section.finish();

@@ -130,6 +130,9 @@ std::string describe(const Tensor& tensor) {
 std::string dump(const OpGraph& graph) {
   std::string out = "mesh";
   for (const MeshAxis axis : graph.mesh.placement) {
+    if (axis == MeshAxis::pipeline && graph.mesh.size(axis) == 1) {
+      continue;
+    }
     fmt::format_to(std::back_inserter(out), " {}={}", name(axis), graph.mesh.size(axis));
   }
   if (graph.mesh.expert > 1) {

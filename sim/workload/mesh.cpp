@@ -16,6 +16,7 @@ std::int64_t Mesh::size(MeshAxis axis) const {
     case MeshAxis::ulysses:
     case MeshAxis::ring:
     case MeshAxis::data:
+    case MeshAxis::pipeline:
       return sizes.at(static_cast<std::size_t>(axis));
   }
   return 1;

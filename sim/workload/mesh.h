@@ -11,16 +11,18 @@
 namespace ulysim::workload {
 
 /// The ways in which ranks share work. A process group is a set of axes: ranks that differ only there.
+/// Ranks that differ in the pipeline axis run other layers: no group goes over it, messages do.
 /// `expert` and `expert_data` are no axes of the grid but another cut through it: the coordinates that hold samples,
 /// data × sequence, counted through in the order of placement, are `expert` within and `expert_data` without.
-enum class MeshAxis : std::uint8_t { tensor, ulysses, ring, data, expert, expert_data };
-inline constexpr std::size_t kAxisCount = 4;
+enum class MeshAxis : std::uint8_t { tensor, ulysses, ring, data, pipeline, expert, expert_data };
+inline constexpr std::size_t kAxisCount = 5;
 /// Those of the grid.
 inline constexpr std::array<MeshAxis, kAxisCount> kAxes{MeshAxis::tensor, MeshAxis::ulysses, MeshAxis::ring,
-                                                        MeshAxis::data};
+                                                        MeshAxis::data, MeshAxis::pipeline};
 /// And those that cut the samples' coordinates another way.
 inline constexpr std::array<MeshAxis, kAxisCount + 2> kAllAxes{
-    MeshAxis::tensor, MeshAxis::ulysses, MeshAxis::ring, MeshAxis::data, MeshAxis::expert, MeshAxis::expert_data};
+    MeshAxis::tensor,   MeshAxis::ulysses, MeshAxis::ring,       MeshAxis::data,
+    MeshAxis::pipeline, MeshAxis::expert,  MeshAxis::expert_data};
 [[nodiscard]] const char* name(MeshAxis axis);
 
 /// A set of axes, by value.
@@ -59,7 +61,7 @@ inline constexpr AxisSet kExpertAxes{MeshAxis::expert, MeshAxis::expert_data};
 /// The ranks of a job as a grid. `placement` says which axis varies fastest over rank numbers, and so which
 /// groups sit inside one node.
 struct Mesh {
-  std::array<std::int64_t, kAxisCount> sizes{1, 1, 1, 1};
+  std::array<std::int64_t, kAxisCount> sizes{1, 1, 1, 1, 1};
   std::array<MeshAxis, kAxisCount> placement{kAxes};  ///< innermost first
   std::int64_t expert{1};                             ///< divides the product of the sample axes
 

@@ -18,6 +18,8 @@ const char* name(MeshAxis axis) {
       return "expert";
     case MeshAxis::expert_data:
       return "expert_data";
+    case MeshAxis::pipeline:
+      return "pipeline";
   }
   return "?";
 }
@@ -48,9 +50,10 @@ const char* name(CollectiveKind kind) {
 }
 
 const char* name(Stream stream) {
-  constexpr std::array<const char*, kStreams> kNames{"compute",     "tensor_comm", "ulysses_comm",   "ring_comm",
-                                                     "zero_gather", "zero_reduce", "device_to_host", "host_to_device",
-                                                     "host_work",   "expert_comm"};
+  constexpr std::array<const char*, kStreams> kNames{
+      "compute",      "tensor_comm",     "ulysses_comm",   "ring_comm",       "zero_gather",
+      "zero_reduce",  "device_to_host",  "host_to_device", "host_work",       "expert_comm",
+      "forward_send", "forward_receive", "backward_send",  "backward_receive"};
   return kNames.at(static_cast<std::size_t>(stream));
 }
 
@@ -58,7 +61,7 @@ const char* name(Purpose purpose) {
   constexpr std::array<const char*, kPurposes> kNames{
       "attention",         "gemm", "memory_bound", "optimizer", "tensor_parallel",
       "ulysses",           "ring", "parameters",   "gradients", "checkpoint_offload",
-      "optimizer_offload", "host", "expert"};
+      "optimizer_offload", "host", "expert",       "pipeline"};
   return kNames.at(static_cast<std::size_t>(purpose));
 }
 
@@ -76,6 +79,11 @@ std::string to_string(AxisSet axes) {
     }
   }
   return text + "}";
+}
+
+std::int64_t layer_number(const Instance& instance) {
+  // The embedding stands before layer 0, and two ends before each further stage.
+  return std::int64_t{instance.block} - 1 - 2 * std::int64_t{instance.virtual_stage};
 }
 
 TensorId BlockTemplate::add(Tensor tensor) {

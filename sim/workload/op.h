@@ -27,8 +27,14 @@ enum class Stream : std::uint8_t {
   host_to_device,
   host_work,  ///< CPU cores of the node (offloaded optimizer)
   expert_comm,
+  // Messages between pipeline stages. Each way has queues of its own, so that a stage which sends to its neighbour
+  // does not keep what the neighbour sends it from coming in (batch_isend_irecv).
+  forward_send,
+  forward_receive,
+  backward_send,
+  backward_receive,
 };
-inline constexpr std::size_t kStreams = 10;
+inline constexpr std::size_t kStreams = 14;
 [[nodiscard]] const char* name(Stream stream);
 
 /// What a report calls the time or the bytes of an op.
@@ -45,9 +51,10 @@ enum class Purpose : std::uint8_t {
   checkpoint_offload,
   optimizer_offload,
   host,
-  expert,  ///< tokens to their experts and back
+  expert,    ///< tokens to their experts and back
+  pipeline,  ///< activations and their gradients between stages
 };
-inline constexpr std::size_t kPurposes = 13;
+inline constexpr std::size_t kPurposes = 14;
 [[nodiscard]] const char* name(Purpose purpose);
 
 /// Matrix product written in dimensions: sizes follow from the operands' shards. `reads` = {a, b}, `writes` = {c};
@@ -102,7 +109,9 @@ struct CollectiveWork {
   std::optional<Dim> to{};
 };
 
-/// A message between two roles, matched by tag (pipeline stages).
+/// A message between two roles (pipeline stages): `reads` are sent, `writes` are received. The rank that differs in the
+/// pipeline coordinate only holds the other end. Ends match by tag and micro-batch; the message passes when both ends
+/// are there.
 struct PipelineWork {
   enum class Side : std::uint8_t { send, receive };
   Side side{Side::send};

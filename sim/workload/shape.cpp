@@ -105,7 +105,9 @@ kernel::Kernel kernel_of(const OpGraph& graph, const BlockTemplate& block, const
 
 Bytes payload_of(const OpGraph& graph, const BlockTemplate& block, const Body& body, const Op& op) {
   const auto* collective = std::get_if<CollectiveWork>(&op.work);
-  const bool received = collective != nullptr && collective->kind == CollectiveKind::all_gather;
+  const auto* message = std::get_if<PipelineWork>(&op.work);
+  const bool received = (collective != nullptr && collective->kind == CollectiveKind::all_gather) ||
+                        (message != nullptr && message->side == PipelineWork::Side::receive);
   const std::int64_t trips = trips_of(body, op.loop);
   Bytes sum;
   for (const TensorId id : received ? op.writes : op.reads) {

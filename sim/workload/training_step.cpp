@@ -370,7 +370,9 @@ namespace {
 template <class FlopsOf>
 Flops sum_flops(const OpGraph& graph, FlopsOf flops_of) {
   const std::int64_t rings = graph.mesh.size(MeshAxis::ring);
-  const auto ranks_of_one_coordinate = static_cast<double>(graph.mesh.world() / rings);
+  // Each stage of a pipeline has a role of its own.
+  const auto ranks_of_one_coordinate =
+      static_cast<double>(graph.mesh.world() / rings / graph.mesh.size(MeshAxis::pipeline));
   std::vector<std::array<double, kPhases>> of_template(graph.templates.size());
   for (std::size_t t = 0; t < graph.templates.size(); ++t) {
     for (const Phase phase : {Phase::forward, Phase::backward, Phase::update}) {

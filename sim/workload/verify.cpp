@@ -426,6 +426,13 @@ class ShapeChecker {
     if (work.peer_role >= graph_.roles.size()) {
       find(op, "sends to a role that is not there");
     }
+    const bool sends = work.side == PipelineWork::Side::send;
+    if (op.reads.empty() == sends || op.writes.empty() != sends) {
+      find(op, "a message is read at one end and written at the other");
+    }
+    for (const TensorId id : op.reads) {
+      no_partial(op, id);
+    }
   }
 
   void check_work(const Op& op, const CopyWork&) {

@@ -64,6 +64,10 @@ std::vector<Example> examples() {
                  expert,
                  {"data", "expert"},
                  MoeSpec{.experts = 4, .top_k = 2, .expert_ffn = 256, .shared_experts = 1, .shared_ffn = 512}});
+  Plan stages = with(MeshAxis::pipeline, 2);
+  stages.accumulation = 3;
+  all.push_back({"pipeline", stages, {"pipeline"}});
+  all.push_back({"schedule", stages, {"pipeline", "schedule"}});
   Plan tiled = lab::plain_plan(8192);
   tiled.tiled_mlp = tiled.tiled_loss = true;
   all.push_back({"tiling", tiled, {"tiling"}});
@@ -109,9 +113,9 @@ TEST(Golden, everything_together_is_as_reviewed) {
   }
   Plan plan = lab::plain_plan(8192);
   for (const MeshAxis axis : kAxes) {
-    plan.mesh.set_size(axis, 2);
+    plan.mesh.set_size(axis, axis == MeshAxis::pipeline ? 1 : 2);
   }
-  plan.zero = 3;
+  plan.zero = 3;  // which no pipeline takes
   plan.recompute = Recompute::full;
   plan.checkpoint_offload = plan.optimizer_offload = Offload::cpu;
   plan.tiled_mlp = plan.tiled_loss = true;

@@ -68,7 +68,10 @@ TEST_P(Laws, TheStepLiesBetweenItsKernelsAndTheSumOfEverything) {
     ASSERT_TRUE(f.lower_bound.has_value());
     EXPECT_LE(*f.lower_bound, f.step_time) << "closed form and engine read the same graph";
     if (entry.plan.sequence_length >= 64 * 1024) {
-      EXPECT_GT(*f.lower_bound / f.step_time, 0.8) << "long sequences are bound by their kernels";
+      // A pipeline idles (p−1)/(v·m) of its kernels' time, and its stages are not quite equal.
+      const auto ends = static_cast<double>(entry.plan.mesh.size(workload::MeshAxis::pipeline) - 1);
+      const double bubble = ends / static_cast<double>(entry.plan.virtual_stages * entry.plan.accumulation);
+      EXPECT_GT(*f.lower_bound / f.step_time * (1 + bubble), 0.8) << "long sequences are bound by their kernels";
     }
 
     // Without interference, and with a host that costs nothing, some op of the last rank runs at every instant.

@@ -40,7 +40,7 @@ TEST(Mesh, innermost_axis_varies_fastest) {
 
 TEST(Mesh, placement_moves_an_axis_inside) {
   Mesh mesh = twelve();
-  mesh.placement = {MeshAxis::ulysses, MeshAxis::tensor, MeshAxis::ring, MeshAxis::data};
+  mesh.placement = {MeshAxis::ulysses, MeshAxis::tensor, MeshAxis::ring, MeshAxis::data, MeshAxis::pipeline};
   EXPECT_THAT(numbers(mesh.group(RankId(9), {MeshAxis::ulysses})), ElementsAre(9, 10, 11));
   EXPECT_THAT(numbers(mesh.group(RankId(9), {MeshAxis::tensor})), ElementsAre(6, 9));
 }
