@@ -2,7 +2,7 @@
 
 #include "sim/base/format.h"
 #include "sim/study/advice.h"
-#include "sim/study/provenance.h"
+#include "sim/study/asked.h"
 #include "sim/study/simulate.h"
 #include "sim/study/study.h"
 
@@ -10,26 +10,12 @@ namespace ulysim::study {
 
 namespace {
 
-results::StudyResult study_of(const scenario::Scenario& scenario) {
-  results::StudyResult study{
-      .scenario = {.name = scenario.name,
-                   .model = scenario.model_name,
-                   .node = scenario.cluster.node.name,
-                   .gpu = scenario.cluster.gpu.name,
-                   .nodes = scenario.cluster.nodes,
-                   .gpus = scenario.cluster.gpus,
-                   .topology = scenario.cluster.network.topology,
-                   .sequence_length = scenario.plans.front().plan.sequence_length,
-                   .total_tokens = scenario.total_tokens,
-                   .price_per_gpu_hour = scenario.price_per_gpu_hour},
-      .model = model_info(scenario.model),
-      .parameters = parameters_of(scenario),
-  };
-  const std::int64_t positions = scenario.model.max_positions;
-  if (positions > 0 && study.scenario.sequence_length > positions) {
+results::StudyResult begin(const scenario::Scenario& scenario) {
+  results::StudyResult study = study_of(scenario);
+  if (beyond_positions(scenario, study.scenario.sequence_length)) {
     study.warnings.push_back(fmt::format("{} tokens are beyond the {} positions that {} was made for",
-                                         human_count(study.scenario.sequence_length), human_count(positions),
-                                         scenario.model.name));
+                                         human_count(study.scenario.sequence_length),
+                                         human_count(scenario.model.max_positions), scenario.model.name));
   }
   return study;
 }
@@ -44,7 +30,7 @@ void add_plan(const scenario::Scenario& scenario, const Machine& machine, const 
 }  // namespace
 
 results::StudyResult compare(const scenario::Scenario& scenario, const StudyOptions& options) {
-  results::StudyResult study = study_of(scenario);
+  results::StudyResult study = begin(scenario);
   const Machine machine = build_machine(scenario);
   for (const scenario::PlanEntry& entry : scenario.plans) {
     add_plan(scenario, machine, entry, options, study);
@@ -53,7 +39,7 @@ results::StudyResult compare(const scenario::Scenario& scenario, const StudyOpti
 }
 
 results::StudyResult run(const scenario::Scenario& scenario, const StudyOptions& options) {
-  results::StudyResult study = study_of(scenario);
+  results::StudyResult study = begin(scenario);
   add_plan(scenario, build_machine(scenario), scenario.plans.front(), options, study);
   return study;
 }

@@ -110,8 +110,13 @@ std::vector<results::LinkLoad> link_loads(const results::Timeline& timeline) {
 
 results::Figures figures_of(const scenario::Scenario& scenario, const Machine& machine,
                             const scenario::PlanEntry& entry, const Stages& stages, const StudyOptions& options) {
-  const auto gpus = static_cast<double>(scenario.cluster.gpus);
   const Duration step = stages.timeline.end - Instant{};
+  if (options.detail == Detail::memory) {
+    results::Figures figures{.step_time = step};
+    set_memory(scenario, entry, stages.parallel, highest_books(stages), figures);
+    return figures;
+  }
+  const auto gpus = static_cast<double>(scenario.cluster.gpus);
   const double time = std::max(seconds(step), 1e-12);
   const results::RankTimeline& last = last_rank(stages.schedules, stages.timeline);
   Breakdown breakdown = break_down(stages.schedule_of(last), last, stages.timeline.end);
