@@ -1,6 +1,7 @@
 // What stands wrong in a file of measurements is told with its place, all at once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -28,7 +29,7 @@ class MeasurementFile : public testing::Test {
   void SetUp() override {
     namespace fs = std::filesystem;
     const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    folder_ = fs::path(testing::TempDir()) / ("measurements_" + name);
+    folder_ = fs::path(testing::TempDir()) / ("measurements_" + name + std::to_string(getpid()));
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "data");
     fs::create_directory_symlink(ULYSIM_SOURCE_DIR "/hw_models/catalog", folder_ / "data" / "catalog");
@@ -124,8 +125,9 @@ TEST_F(MeasurementFile, BaseHoldsNoPlansAndASourceItsOrigin) {
 }
 
 TEST_F(MeasurementFile, WhatIsNotYetSupportedIsARefusedRowAndNoMistake) {
-  const auto path = write(std::string(kHead) +
-                          "  - {id: A, metric: step_time_s, measured: 2, plan: {gemm_precision: fp8, sequence_length: 4Ki}}\n");
+  const auto path =
+      write(std::string(kHead) +
+            "  - {id: A, metric: step_time_s, measured: 2, plan: {gemm_precision: fp8, sequence_length: 4Ki}}\n");
   const auto result = validate(std::vector{path}, folder_ / "data");
   ASSERT_EQ(result.rows.size(), 1U);
   EXPECT_FALSE(result.rows[0].predicted);

@@ -2,6 +2,7 @@
 // scoreboard (`ulysim validate`), and a test that holds them invites a knob.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 class Published : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = fs::path(testing::TempDir()) / "published_data";
+    folder_ = fs::path(testing::TempDir()) / ("published_data_" + std::to_string(getpid()));  // tests run side by side
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     fs::create_directory_symlink(ULYSIM_SOURCE_DIR "/hw_models/catalog", folder_ / "catalog");
