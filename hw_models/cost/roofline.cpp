@@ -43,7 +43,7 @@ double head_dim_efficiency(std::int64_t head_dim, const AttentionProfile& p) {
 // Linear in the unmasked fraction of the score rectangle: a causal square has 1/2. Kernels lose a few percent to
 // diagonal tiles and uneven rows. masked_factor >= 1/2 keeps pairs/efficiency, and so time, increasing.
 double mask_efficiency(const kernel::Attention& a, const AttentionProfile& p) {
-  const double unmasked = as_double(a.pairs) / (as_double(a.queries) * as_double(a.keys));
+  const double unmasked = as_double(a.executed_pairs()) / (as_double(a.queries) * as_double(a.keys));
   const double share = std::clamp(2.0 * unmasked - 1.0, 0.0, 1.0);
   return p.masked_factor.value + share * (1.0 - p.masked_factor.value);
 }
@@ -105,9 +105,9 @@ double attention_seconds(const kernel::Attention& a, const spec::Gpu& gpu, const
   const double columns = as_double(forward ? a.keys : a.queries);
   const double padded_rows = as_double(tiles(rows, kAttentionTile) * kAttentionTile);
   const double work = as_double(a.sequences) * as_double(a.heads) *
-                      (as_double(a.pairs) / mask_efficiency(a, p) + p.saturation_keys.value * padded_rows);
+                      (as_double(a.executed_pairs()) / mask_efficiency(a, p) + p.saturation_keys.value * padded_rows);
   // The last causal row sees all keys, which is twice the average; a window's rows see no more than that either.
-  const double longest_row = std::min(columns, 2.0 * as_double(a.pairs) / as_double(rows));
+  const double longest_row = std::min(columns, 2.0 * as_double(a.executed_pairs()) / as_double(rows));
   const double longest_tile = as_double(std::min(rows, kAttentionTile)) * (longest_row + p.saturation_keys.value);
   // List scheduling (Graham 1969): no schedule beats the longest tile or the average; greedy ones exceed the average
   // by at most one longest tile.

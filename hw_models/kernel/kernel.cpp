@@ -8,8 +8,8 @@ constexpr double kModelBackwardOverForward = 2.0;  // without the recomputed QK^
 constexpr std::int64_t kActivationBytes = 2;       // bf16
 constexpr std::int64_t kAttentionBackwardLaunches = 3;
 
-double attention_flops(const Attention& a, double backward_factor) {
-  const double pairs = static_cast<double>(a.pairs) * static_cast<double>(a.sequences) * static_cast<double>(a.heads);
+double attention_flops(const Attention& a, std::int64_t counted, double backward_factor) {
+  const double pairs = static_cast<double>(counted) * static_cast<double>(a.sequences) * static_cast<double>(a.heads);
   const double forward = 4.0 * static_cast<double>(a.head_dim) * pairs;
   return a.direction == Direction::forward ? forward : backward_factor * forward;
 }
@@ -51,14 +51,14 @@ Flops executed_flops(const Kernel& kernel) {
     return Flops(gemm_flops(*gemm));
   }
   if (const auto* attention = std::get_if<Attention>(&kernel)) {
-    return Flops(attention_flops(*attention, kBackwardOverForward));
+    return Flops(attention_flops(*attention, attention->executed_pairs(), kBackwardOverForward));
   }
   return Flops(0.0);
 }
 
 Flops model_flops(const Kernel& kernel) {
   if (const auto* attention = std::get_if<Attention>(&kernel)) {
-    return Flops(attention_flops(*attention, kModelBackwardOverForward));
+    return Flops(attention_flops(*attention, attention->pairs, kModelBackwardOverForward));
   }
   return executed_flops(kernel);
 }

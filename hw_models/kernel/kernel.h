@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 
 #include "sim/base/quantity.h"
@@ -33,21 +34,26 @@ struct Attention {
   std::int64_t queries{};  ///< rows of the score rectangle, per sequence
   std::int64_t keys{};     ///< columns
   std::int64_t pairs{};    ///< unmasked elements, per head and sequence; queries·keys when nothing is masked
+  /// What the kernel computes for them, where that is more: block-sparse kernels compute every kept block whole.
+  std::optional<std::int64_t> computed_pairs{};
+
+  [[nodiscard]] std::int64_t executed_pairs() const { return computed_pairs.value_or(pairs); }
 };
 
 /// Element-wise and reduction kernels: limited by the bytes that they move, or by their launches.
 struct MemoryBound {
-  Bytes traffic{};          ///< read plus written
+  Bytes traffic{};           ///< read plus written
   std::int64_t launches{1};  ///< kernels that share this traffic
 };
 
 using Kernel = std::variant<Gemm, Attention, MemoryBound>;
 
-/// Executed FLOPs: GEMM 2·m·n·k; attention forward 4·d·pairs per head (two products), backward 2.5 times that
+/// Executed FLOPs: GEMM 2·m·n·k; attention forward 4·d·executed pairs per head (two products), backward 2.5 times that
 /// (a flash kernel recomputes QKᵀ; FlashAttention-2, arXiv 2307.08691 §3.1); memory-bound kernels count none.
 [[nodiscard]] Flops executed_flops(const Kernel& kernel);
 
-/// Model FLOPs: as executed, but attention backward is twice its forward (PaLM, arXiv 2204.02311 app. B).
+/// Model FLOPs: as executed, but only unmasked pairs count, and attention backward is twice its forward (PaLM, arXiv
+/// 2204.02311 app. B).
 [[nodiscard]] Flops model_flops(const Kernel& kernel);
 
 /// Least bytes to and from memory: operands once, bf16 activations; attention reads Q, K, V and writes O

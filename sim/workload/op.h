@@ -10,6 +10,7 @@
 #include "sim/base/ids.h"
 #include "sim/base/quantity.h"
 #include "sim/workload/collective_kind.h"
+#include "sim/workload/mask.h"
 #include "sim/workload/mesh.h"
 #include "sim/workload/tensor.h"
 
@@ -55,14 +56,6 @@ struct GemmWork {
   std::vector<Dim> m{};
   std::vector<Dim> n{};
   std::vector<Dim> k{};
-};
-
-/// Which keys a query may see.
-struct Mask {
-  enum class Kind : std::uint8_t { full, causal };
-  Kind kind{Kind::causal};
-  std::optional<std::int64_t> window{};  ///< causal only: the last `window` keys, its own included
-  friend bool operator==(const Mask& a, const Mask& b) { return a.kind == b.kind && a.window == b.window; }
 };
 
 /// A fused attention call. Forward reads {q, k, v} and writes {o, lse}; backward reads {q, k, v, o, lse, d_o} and

@@ -60,6 +60,7 @@ kernel::Kernel attention_kernel(const OpGraph& graph, const BlockTemplate& block
     }
   }
   const Rectangle box = bounding_rectangle(queries, keys, work.mask);
+  const PairCount pairs = pair_count(queries, keys, work.mask);
   return kernel::Attention{.implementation = work.implementation,
                            .direction = work.direction,
                            .sequences = local_size(*q.find(Dim::batch), mesh),
@@ -68,7 +69,8 @@ kernel::Kernel attention_kernel(const OpGraph& graph, const BlockTemplate& block
                            .head_dim = q.find(Dim::head_dim)->size,
                            .queries = box.queries,
                            .keys = box.keys,
-                           .pairs = count_pairs(queries, keys, work.mask)};
+                           .pairs = pairs.unmasked,
+                           .computed_pairs = work.mask.sparse ? std::optional(pairs.computed) : std::nullopt};
 }
 
 Bytes traffic_sum(const OpGraph& graph, const BlockTemplate& block, std::int64_t trips,
@@ -120,6 +122,27 @@ Bytes host_traffic_of(const OpGraph& graph, const BlockTemplate& block, const Bo
 
 Bytes held_bytes(const OpGraph& graph, const Body& body, const Tensor& tensor) {
   return Bytes(trip_elements(tensor, graph.mesh, trips_of(body, tensor.loop)) * tensor.element_bytes);
+}
+
+double attention_imbalance(const OpGraph& graph) {
+  const std::int64_t rings = graph.mesh.size(MeshAxis::ring);
+  double most = 0;
+  double all = 0;
+  for (std::int64_t ring = 0; ring < rings; ++ring) {
+    double pairs = 0;
+    for (const BlockTemplate& block : graph.templates) {
+      const Body& body = block.body(Phase::forward);
+      for (const Op& op : body.ops) {
+        if (std::holds_alternative<AttentionWork>(op.work)) {
+          const auto call = std::get<kernel::Attention>(kernel_of(graph, block, body, op, {.ring = ring}));
+          pairs += static_cast<double>(call.executed_pairs()) * static_cast<double>(block.instances);
+        }
+      }
+    }
+    most = std::max(most, pairs);
+    all += pairs;
+  }
+  return all > 0 ? most * static_cast<double>(rings) / all : 1.0;
 }
 
 bool work_depends_on_ring(const OpGraph& graph) {

@@ -31,4 +31,7 @@ struct At {
 /// Whether ranks with other ring coordinates do other work (their folding classes then differ).
 [[nodiscard]] bool work_depends_on_ring(const OpGraph& graph);
 
+/// Executed forward pairs of the ring coordinate that has most, over the average of all coordinates; 1 when even.
+[[nodiscard]] double attention_imbalance(const OpGraph& graph);
+
 }  // namespace ulysim::workload

@@ -14,7 +14,7 @@ struct ElementwiseCosts {
   double activation_forward{}, activation_backward{};  ///< per element of ffn
   double residual_forward{}, residual_backward{};      ///< per element of hidden and residual add
   double loss_forward{}, loss_backward{};              ///< per logit
-  std::int64_t backward_launches{1};  ///< kernels of a backward per kernel of its forward
+  std::int64_t backward_launches{1};                   ///< kernels of a backward per kernel of its forward
   std::int64_t norm_launches{1}, rope_launches{1}, activation_launches{1}, residual_launches{1}, loss_launches{1};
   std::int64_t norm_saved{};                  ///< bytes per element kept for backward beside input and output
   std::int64_t activation_saved{};            ///< per ffn element beside gate, up and the product
@@ -31,7 +31,10 @@ struct StepOptions {
   std::int64_t batch{1};  ///< sequences per micro step over all data-parallel replicas
   std::int64_t micro_batches{1};
   kernel::AttentionKernel attention{kernel::AttentionKernel::flash_attention_2};
-  Mask::Kind mask{Mask::Kind::causal};  ///< layers with a sliding window of their own keep it when causal
+  Mask::Kind mask{Mask::Kind::causal};           ///< a layer's own sliding window or chunk comes on top when causal
+  std::optional<std::int64_t> sliding_window{};  ///< of every layer; one with a shorter window keeps that
+  std::optional<BlockSparse> block_sparse{};     ///< of every layer, instead of windows and chunks
+  DocumentEnds documents{};                      ///< of every sequence; null: each is one document
   ElementwiseCosts costs{};
   bool attention_synchronises{};         ///< the host drains the compute stream before each attention call
   Duration fixed_time_per_micro_step{};  ///< of the host: data, logging
@@ -41,6 +44,9 @@ struct StepOptions {
 /// The logical graph of one training step, as one imaginary device of unlimited size would run it: no strategy, no
 /// communication. One template for each distinct kind of layer. Requires a dense model (no experts, no MLA).
 [[nodiscard]] OpGraph build_training_step(const Transformer& model, const StepOptions& options);
+
+/// The mask of a layer under these options.
+[[nodiscard]] Mask mask_of(const LayerSpec& layer, const StepOptions& options);
 
 /// Model FLOPs of the whole step over all ranks (6·N·tokens and 3× attention forward, exact pair counts).
 /// The same for every strategy: what is repeated or reshaped does not count.
