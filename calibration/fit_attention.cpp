@@ -20,7 +20,11 @@ using kernel::Direction;
 // cuDNN on H200 581/688 at 32K. Head size 64 against 128: FlashAttention-3 497/648.
 constexpr double kBackwardRatio = 0.86;
 constexpr double kHead64Ratio = 0.77;
-constexpr double kMaskedFactor = 0.95;
+// Forward, H100: FlashAttention-2 and -3 work tiles of 128 rows by 64 to 176 keys, half of each beyond the diagonal.
+constexpr double kMaskedKeys = 128.0;
+constexpr double kMostMaskedKeys = 1024.0;
+// A loss at any length shows only where the diagonal's tiles no longer count: 1% of the keys of a row or less.
+constexpr std::int64_t kLongEnough = 32768;
 
 const Attention& attention_of(const Sample& sample) {
   return std::get<Attention>(sample.kernels.front());
@@ -41,6 +45,10 @@ bool is_masked(const Sample& s) {
   return attention_of(s).pairs < attention_of(s).queries * attention_of(s).keys;
 }
 
+bool is_long_masked(const Sample& s) {
+  return is_masked(s) && attention_of(s).queries >= kLongEnough;
+}
+
 template <class Predicate>
 SampleList only(const SampleList& samples, Predicate predicate) {
   SampleList result;
@@ -55,8 +63,10 @@ struct Shape {
   double forward_128{};
   double backward_128{};
   double head_64_ratio{kHead64Ratio};
-  double forward_masked{kMaskedFactor};
-  double backward_masked{};
+  double forward_masked{1.0};
+  double backward_masked{1.0};
+  double forward_masked_keys{kMaskedKeys};
+  double backward_masked_keys{kMaskedKeys};
   double forward_saturation{};
   double backward_saturation{};
   double imbalance{};
@@ -78,9 +88,39 @@ double best_fraction(const SampleList& samples, const spec::Gpu& gpu) {
   return best;
 }
 
+// Sums of both directions tell of both.
+SampleList telling_of(const SampleList& samples, Direction direction) {
+  return only(samples, [&](const Sample& s) { return is_both(s) || attention_of(s).direction == direction; });
+}
+
 bool has_both_masks(const SampleList& samples) {
   const std::size_t masked = only(samples, is_masked).size();
   return masked > 0 && masked < samples.size();
+}
+
+bool has_long_masks(const SampleList& samples) {
+  return has_both_masks(samples) && !only(samples, is_long_masked).empty();
+}
+
+/// The samples that tell of the mask's cost, by direction. One list for both where they cannot tell them apart (sums
+/// of both, one direction alone); empty where none does.
+struct MaskSamples {
+  SampleList forward{};
+  SampleList backward{};
+  bool apart{};
+};
+
+template <class Predicate>
+MaskSamples mask_samples(const SampleList& samples, Predicate tells) {
+  MaskSamples result{.forward = telling_of(samples, Direction::forward),
+                     .backward = telling_of(samples, Direction::backward)};
+  result.apart = tells(only(samples, is_forward)) && tells(result.backward);
+  if (result.apart) {
+    return result;
+  }
+  const SampleList one = tells(result.forward) ? result.forward : result.backward;
+  const SampleList told = tells(one) ? one : SampleList{};
+  return {.forward = told, .backward = told};
 }
 
 std::vector<Free> free_members(const SampleList& samples, const spec::Gpu& gpu) {
@@ -91,7 +131,8 @@ std::vector<Free> free_members(const SampleList& samples, const spec::Gpu& gpu) 
     return Unknown{.start = 0.9 * ceiling, .low = 0.2 * ceiling, .high = ceiling};
   };
   constexpr Unknown kSaturation{.start = 200.0, .low = 0.0, .high = 4000.0};
-  constexpr Unknown kMasked{.start = kMaskedFactor, .low = 0.5, .high = 1.0};
+  constexpr Unknown kMaskedFactor{.start = 0.95, .low = 0.5, .high = 1.0};
+  constexpr Unknown kExtraKeys{.start = kMaskedKeys, .low = 0.0, .high = kMostMaskedKeys};
   std::vector<Free> free{
       {&Shape::forward_128, asymptote(forward.empty() ? samples : forward)},
       {&Shape::forward_saturation, kSaturation},
@@ -105,20 +146,34 @@ std::vector<Free> free_members(const SampleList& samples, const spec::Gpu& gpu) 
   if (!only(samples, is_head_64).empty()) {
     free.push_back({&Shape::head_64_ratio, {.start = kHead64Ratio, .low = 0.5, .high = 1.0}});
   }
-  if (has_both_masks(samples)) {
-    free.push_back({&Shape::forward_masked, kMasked});
-    // Sums of both directions cannot tell their mask factors apart.
-    if (has_both_masks(forward) && has_both_masks(backward)) {
-      free.push_back({&Shape::backward_masked, kMasked});
+  const auto add_mask = [&](const MaskSamples& told_by, double Shape::*ahead, double Shape::*back, Unknown unknown) {
+    if (!told_by.forward.empty()) {
+      free.push_back({ahead, unknown});
     }
-  }
+    if (told_by.apart) {
+      free.push_back({back, unknown});
+    }
+  };
+  add_mask(mask_samples(samples, has_both_masks), &Shape::forward_masked_keys, &Shape::backward_masked_keys,
+           kExtraKeys);
+  add_mask(mask_samples(samples, has_long_masks), &Shape::forward_masked, &Shape::backward_masked, kMaskedFactor);
   return free;
 }
 
-Shape completed(Shape shape) {
-  const auto fill = [](double& value, double otherwise) { value = value > 0.0 ? value : otherwise; };
-  fill(shape.backward_128, kBackwardRatio * shape.forward_128);
-  fill(shape.backward_masked, shape.forward_masked);
+Shape shape_of(const std::vector<Free>& free, const std::vector<double>& x) {
+  Shape shape;
+  for (std::size_t i = 0; i < free.size(); ++i) {
+    shape.*free[i].member = x[i];
+  }
+  const auto fill = [&](double Shape::*member, double otherwise) {
+    if (std::none_of(free.begin(), free.end(), [&](const Free& f) { return f.member == member; })) {
+      shape.*member = otherwise;
+    }
+  };
+  fill(&Shape::backward_128, kBackwardRatio * shape.forward_128);
+  fill(&Shape::backward_saturation, shape.forward_saturation);
+  fill(&Shape::backward_masked, shape.forward_masked);
+  fill(&Shape::backward_masked_keys, shape.forward_masked_keys);
   return shape;
 }
 
@@ -131,6 +186,8 @@ void apply(const Shape& shape, AttentionProfile& forward, AttentionProfile& back
   backward.saturation_keys.value = shape.backward_saturation;
   forward.masked_factor.value = shape.forward_masked;
   backward.masked_factor.value = shape.backward_masked;
+  forward.masked_keys.value = shape.forward_masked_keys;
+  backward.masked_keys.value = shape.backward_masked_keys;
   forward.imbalance.value = shape.imbalance;
   backward.imbalance.value = shape.imbalance;
 }
@@ -150,7 +207,7 @@ Entries blank(AttentionKernel implementation, const cost::KernelProfile& profile
 }
 
 void describe(AttentionProfile& entry, const SampleList& samples, const SampleList& of_head_64,
-              const SampleList& for_mask, double spread, const std::string& name) {
+              const SampleList& for_mask, const SampleList& for_long_mask, double spread, const std::string& name) {
   const auto sourced = [&](double value, const SampleList& told_by, const char* otherwise) {
     return told_by.empty() ? assumed_value(rounded(value), otherwise) : fitted_value(rounded(value), told_by, name);
   };
@@ -162,8 +219,11 @@ void describe(AttentionProfile& entry, const SampleList& samples, const SampleLi
   entry.efficiency_64.spread = spread;
   entry.saturation_keys = sourced(entry.saturation_keys.value, samples, kBackward);
   entry.imbalance = sourced(entry.imbalance.value, samples, kBackward);
-  entry.masked_factor = sourced(entry.masked_factor.value, for_mask,
-                                "no samples both full and causal: 0.95, as FlashAttention-3 on H100");
+  entry.masked_factor = sourced(entry.masked_factor.value, for_long_mask,
+                                "no causal samples of 32K or more beside full ones: none, as cuDNN on H200, where "
+                                "causal reaches full (cudnn-frontend: backward 581 against 572 TFLOP/s at 32K; forward "
+                                "688 at 32K against 702 at 16K, the same keys per row)");
+  entry.masked_keys = sourced(entry.masked_keys.value, for_mask, "no samples both full and causal: one tile");
 }
 
 Entries fit_implementation(AttentionKernel implementation, const SampleList& samples, const spec::Gpu& gpu,
@@ -177,15 +237,8 @@ Entries fit_implementation(AttentionKernel implementation, const SampleList& sam
   for (const Free& member : free) {
     unknowns.push_back(member.unknown);
   }
-  const auto shape_of = [&](const std::vector<double>& x) {
-    Shape shape;
-    for (std::size_t i = 0; i < free.size(); ++i) {
-      shape.*free[i].member = x[i];
-    }
-    return completed(shape);
-  };
   const Residuals residuals = [&](const std::vector<double>& x) {
-    apply(shape_of(x), working.attention[0], working.attention[1]);
+    apply(shape_of(free, x), working.attention[0], working.attention[1]);
     std::vector<double> r;
     r.reserve(samples.size());
     for (const Sample* sample : samples) {
@@ -198,17 +251,15 @@ Entries fit_implementation(AttentionKernel implementation, const SampleList& sam
     return r;
   };
   const std::vector<double> x = least_squares(residuals, weights_by_source(samples), unknowns);
-  Shape shape = shape_of(x);
-  const SampleList backward = only(samples, [](const Sample& s) { return !is_forward(s); });
-  if (backward.empty()) {
-    shape.backward_saturation = shape.forward_saturation;
-  }
-  apply(shape, entries.forward, entries.backward);
+  apply(shape_of(free, x), entries.forward, entries.backward);
   const double spread = rounded(robust_sigma(residuals(x)));
-  const SampleList forward = only(samples, [](const Sample& s) { return !is_backward(s); });
-  const SampleList for_mask = has_both_masks(samples) ? samples : SampleList{};
-  describe(entries.forward, forward, only(forward, is_head_64), for_mask, spread, base.name);
-  describe(entries.backward, backward, only(backward, is_head_64), for_mask, spread, base.name);
+  const SampleList forward = telling_of(samples, Direction::forward);
+  const SampleList backward = telling_of(samples, Direction::backward);
+  const MaskSamples mask = mask_samples(samples, has_both_masks);
+  const MaskSamples long_mask = mask_samples(samples, has_long_masks);
+  describe(entries.forward, forward, only(forward, is_head_64), mask.forward, long_mask.forward, spread, base.name);
+  describe(entries.backward, backward, only(backward, is_head_64), mask.backward, long_mask.backward, spread,
+           base.name);
   return entries;
 }
 
@@ -217,8 +268,8 @@ Entries stand_in(AttentionKernel implementation, const Entries& from, const std:
   Entries entries = from;
   for (AttentionProfile* entry : {&entries.forward, &entries.backward}) {
     entry->implementation = implementation;
-    for (auto* value : {&entry->efficiency_64, &entry->efficiency_128, &entry->masked_factor, &entry->saturation_keys,
-                        &entry->imbalance}) {
+    for (auto* value : {&entry->efficiency_64, &entry->efficiency_128, &entry->masked_factor, &entry->masked_keys,
+                        &entry->saturation_keys, &entry->imbalance}) {
       value->source = why;
       value->kind = spec::SourceKind::assumed;
     }

@@ -127,7 +127,8 @@ cost::KernelProfile generic_profile(const cost::KernelProfile& from) {
           gemm.launch, profile.attention_sustained, profile.memory_bound.bandwidth_efficiency,
           profile.memory_bound.launch);
   for (cost::AttentionProfile& a : profile.attention) {
-    relabel(a.efficiency_64, a.efficiency_128, a.masked_factor, a.saturation_keys, a.imbalance, a.launch);
+    relabel(a.efficiency_64, a.efficiency_128, a.masked_factor, a.masked_keys, a.saturation_keys, a.imbalance,
+            a.launch);
   }
   return profile;
 }

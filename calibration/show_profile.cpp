@@ -46,6 +46,7 @@ std::string show(const cost::KernelProfile& profile) {
     line(out, "efficiency_64", entry.efficiency_64);
     line(out, "efficiency_128", entry.efficiency_128);
     line(out, "masked_factor", entry.masked_factor);
+    line(out, "masked_keys", entry.masked_keys);
     line(out, "saturation_keys", entry.saturation_keys);
     line(out, "imbalance", entry.imbalance);
     line(out, "launch", entry.launch);

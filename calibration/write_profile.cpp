@@ -68,6 +68,7 @@ void write_attention(std::string& out, const cost::AttentionProfile& entry) {
   write(out, "    ", "efficiency_64", entry.efficiency_64);
   write(out, "    ", "efficiency_128", entry.efficiency_128);
   write(out, "    ", "masked_factor", entry.masked_factor);
+  write(out, "    ", "masked_keys", entry.masked_keys);
   write(out, "    ", "saturation_keys", entry.saturation_keys);
   write(out, "    ", "imbalance", entry.imbalance);
   write(out, "    ", "launch", entry.launch);

@@ -20,6 +20,7 @@ const std::array<std::string, 2> kDirections{"forward", "backward"};
 constexpr spec::Bounds<double> kFraction{1e-6, 1.0};
 constexpr spec::Bounds<double> kShare{0.0, 1.0};
 constexpr spec::Bounds<double> kMaskedFactor{0.5, 1.0};
+constexpr spec::Bounds<double> kMaskedKeys{0.0, 4096.0};
 constexpr spec::Bounds<double> kElements{0.0, 1e6};
 constexpr spec::Bounds<std::int64_t> kTile{1, 4096};
 constexpr spec::Bounds<Duration> kLaunch{Duration(0), Duration(1'000'000'000)};  // a millisecond
@@ -46,6 +47,11 @@ AttentionProfile read_attention(const config::Node& node, std::size_t index, Dia
   read_sourced(mapping, "efficiency_64", result.efficiency_64, kFraction);
   read_sourced(mapping, "efficiency_128", result.efficiency_128, kFraction);
   read_sourced(mapping, "masked_factor", result.masked_factor, kMaskedFactor);
+  if (mapping.find("masked_keys") == nullptr) {
+    result.masked_keys = {.value = 0.0, .source = "not in the profile: none", .kind = spec::SourceKind::assumed};
+  } else {
+    read_sourced(mapping, "masked_keys", result.masked_keys, kMaskedKeys);
+  }
   read_sourced(mapping, "saturation_keys", result.saturation_keys, kElements);
   read_sourced(mapping, "imbalance", result.imbalance, kShare);
   read_sourced(mapping, "launch", result.launch, kLaunch);

@@ -24,14 +24,16 @@ struct GemmProfile {
   spec::Sourced<Duration> launch{};           ///< of every GEMM
 };
 
-/// One fused attention kernel in one direction. With x average keys per query row, the rate of a full machine
-/// is efficiency · x / (x + saturation_keys) of the peak.
+/// One fused attention kernel in one direction. With x average keys per query row, the rate of a full machine is
+/// efficiency · x / (x + saturation_keys) of the peak. A causal kernel works whole tiles along the diagonal, which
+/// masked_keys counts: its rate comes to that of the full one, times masked_factor, as x grows.
 struct AttentionProfile {
   kernel::AttentionKernel implementation{};
   kernel::Direction direction{};
   spec::Sourced<double> efficiency_64{};    ///< of the dense peak, head_dim 64, nothing masked, endless rows
   spec::Sourced<double> efficiency_128{};   ///< the same at head_dim 128
-  spec::Sourced<double> masked_factor{};    ///< causal rate / full rate, in [0.5, 1]
+  spec::Sourced<double> masked_factor{};    ///< causal rate / full rate of endless rows, in [0.5, 1]
+  spec::Sourced<double> masked_keys{};      ///< masked keys worked on per row that the diagonal crosses, >= 0
   spec::Sourced<double> saturation_keys{};  ///< keys per query row at which half of the rate is reached, >= 0
   spec::Sourced<double> imbalance{};        ///< longest tiles that the last SM works after the average one, in [0, 1]
   spec::Sourced<Duration> launch{};         ///< per kernel launched

@@ -40,12 +40,18 @@ double head_dim_efficiency(std::int64_t head_dim, const AttentionProfile& p) {
   return p.efficiency_64.value + share * (p.efficiency_128.value - p.efficiency_64.value);
 }
 
-// Linear in the unmasked fraction of the score rectangle: a causal square has 1/2. Kernels lose a few percent to
-// diagonal tiles and uneven rows. masked_factor >= 1/2 keeps pairs/efficiency, and so time, increasing.
-double mask_efficiency(const kernel::Attention& a, const AttentionProfile& p) {
-  const double unmasked = as_double(a.executed_pairs()) / (as_double(a.queries) * as_double(a.keys));
-  const double share = std::clamp(2.0 * unmasked - 1.0, 0.0, 1.0);
-  return p.masked_factor.value + share * (1.0 - p.masked_factor.value);
+// Elements of the score rectangle that the kernel works on, as so many at the rate of a full one. Tiles that the
+// diagonal crosses are worked whole: some masked keys for each row that it crosses, never more than the rectangle
+// holds; a ring's unmasked rectangle has none. What is lost at any length (uneven rows) is linear in the worked share
+// of the rectangle: a long causal square has 1/2. masked_factor >= 1/2 keeps the quotient, and so time, increasing.
+double worked_pairs(const kernel::Attention& a, const AttentionProfile& p) {
+  const double all = as_double(a.queries) * as_double(a.keys);
+  const double crossed_rows = as_double(std::min(a.queries, a.keys));
+  // Whole blocks of a sparse pattern hold their masked keys already.
+  const double crossed = a.computed_pairs ? 0.0 : p.masked_keys.value * crossed_rows;
+  const double worked = std::min(all, as_double(a.executed_pairs()) + crossed);
+  const double share = std::clamp(2.0 * worked / all - 1.0, 0.0, 1.0);
+  return worked / (p.masked_factor.value + share * (1.0 - p.masked_factor.value));
 }
 
 class Roofline final : public CostModel {
@@ -104,8 +110,8 @@ double attention_seconds(const kernel::Attention& a, const spec::Gpu& gpu, const
   const std::int64_t rows = forward ? a.queries : a.keys;
   const double columns = as_double(forward ? a.keys : a.queries);
   const double padded_rows = as_double(tiles(rows, kAttentionTile) * kAttentionTile);
-  const double work = as_double(a.sequences) * as_double(a.heads) *
-                      (as_double(a.executed_pairs()) / mask_efficiency(a, p) + p.saturation_keys.value * padded_rows);
+  const double work =
+      as_double(a.sequences) * as_double(a.heads) * (worked_pairs(a, p) + p.saturation_keys.value * padded_rows);
   // The last causal row sees all keys, which is twice the average; a window's rows see no more than that either.
   const double longest_row = std::min(columns, 2.0 * as_double(a.executed_pairs()) / as_double(rows));
   const double longest_tile = as_double(std::min(rows, kAttentionTile)) * (longest_row + p.saturation_keys.value);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "hw_models/spec/sourced.h"
@@ -14,11 +15,19 @@ enum class HostMemory : std::uint8_t { pinned, pageable };
 enum class CopyMode : std::uint8_t { overlapped, blocking };
 /// How large a pinned block really is: PyTorch's CachingHostAllocator takes the next power of two.
 enum class PinnedBlocks : std::uint8_t { exact, power_of_two };
-/// What `recompute: selective` computes again in backward.
-enum class SelectiveRecompute : std::uint8_t { nothing, core_attention };
+/// What `recompute: selective` computes again in backward. `every_second_gemm`: all but attention, collectives and
+/// one of two GEMMs (torchtitan's per-op list).
+enum class SelectiveRecompute : std::uint8_t { nothing, core_attention, every_second_gemm };
+/// What one gather of sharded parameters fetches: `module`, the weights of the MLP and those of the rest apart;
+/// `layer`, a layer's in one.
+enum class GatherUnit : std::uint8_t { module, layer };
+/// How a tiled loss is cut: `bytes`, ceil(b·s·V·4 / loss_tile_bytes) tiles; `tokens`, tiles of loss_tile_tokens;
+/// `hidden`, tiles of next_pow2(ceil(s / ceil(V/h))) tokens, whose logits are one to two times the hidden states.
+enum class LossTiling : std::uint8_t { bytes, tokens, hidden };
 
 /// What a training stack does in memory and time (catalog/frameworks/NAME.yaml): plain numbers that passes, memory
-/// and engine read. h hidden, f feed-forward, q and kv the widths of queries and of keys, V vocabulary.
+/// and engine read. Keys whose member has a value or is optional here may be left out of a file. h hidden, f
+/// feed-forward, q and kv the widths of queries and of keys, V vocabulary.
 struct Framework {
   std::string name{};
   std::string summary{};
@@ -58,6 +67,12 @@ struct Framework {
   Sourced<double> logits_peak_bytes{};  ///< at the peak, in backward; of the tile when tiled
   Sourced<double> logits_kept_bytes{};  ///< from forward to backward, untiled
   Sourced<Bytes> loss_tile_bytes{};     ///< tiled: ceil(b·s·V·4 / this) tiles
+  Sourced<LossTiling> loss_tiling{};
+  std::optional<Sourced<std::int64_t>> loss_tile_tokens{};  ///< present where loss_tiling is `tokens`
+  Sourced<std::int64_t> loss_always_tiled{};                ///< 1: the stack's loss is tiled whatever is asked for
+  Sourced<std::int64_t> tiled_loss_gemms{.value = 3};       ///< of the head in all: 3, or 4 with a recompute per tile
+  Sourced<double> loss_tile_weight_traffic{};               ///< beside the GEMMs, per element of the head and tile
+  Sourced<std::int64_t> vocabulary_multiple{.value = 1};  ///< the vocabulary is padded to this times the tensor degree
 
   // Sharded states.
   Sourced<std::int64_t> prefetch_units{};           ///< gathered units that may be ahead of their use
@@ -69,12 +84,28 @@ struct Framework {
   Sourced<double> reduce_bucket_transient{};                ///< further copies while one is reduced
   Sourced<double> gradient_wire_bytes{};                    ///< per element
   Sourced<double> sequence_parallel_gradient_wire_bytes{};  ///< the same where the sequence is sharded
+  Sourced<GatherUnit> gather_unit{};
+  Sourced<double> gathered_weight_bytes{.value = 2};             ///< per element on the wire and while gathered
+  Sourced<std::int64_t> last_unit_stays_gathered{};              ///< 1: final norm and head, from forward to backward
+  Sourced<std::int64_t> overlap_gradient_reduction{.value = 1};  ///< 0: reduced after the whole backward
+  Sourced<std::int64_t> overlap_parameter_gather{};              ///< ZeRO-1, 2; 1: gathered during the next forward
+
+  // Tensor parallelism: which collectives run beside the GEMM that they feed or drain.
+  Sourced<std::int64_t> overlap_tensor_forward{};
+  Sourced<std::int64_t> overlap_tensor_backward{.value = 1};  ///< gather beside dgrad, reduce-scatter beside wgrad
+
+  // Ring and context parallelism.
+  Sourced<double> ring_gradient_wire_bytes{.value = 4};        ///< per element of the dK, dV that travel
+  Sourced<std::int64_t> ring_gradient_extra_send{.value = 1};  ///< 1: R sends bring dK, dV home; 0: R − 1 do
+  Sourced<std::int64_t> ring_repeats_kv{};                     ///< 1: K, V are repeated to the query heads beforehand
+  Sourced<std::int64_t> ring_keeps_received{};  ///< 1: every K, V received and every partial output stays to the end
 
   // Bytes per parameter of the shard.
   Sourced<double> weight_bytes{};
   Sourced<double> gradient_bytes{};
   Sourced<double> master_bytes{};
   Sourced<double> moments_bytes{};                        ///< both together
+  Sourced<double> optimizer_transient_bytes{};            ///< further GPU memory while the optimizer runs
   Sourced<double> host_bytes_per_parameter{};             ///< in host memory with the optimizer offloaded (weights not)
   Sourced<double> host_weight_bytes{};                    ///< and for offloaded weights beside
   Sourced<double> offload_gradient_d2h_bytes{};           ///< every micro-step, as buckets are reduced
@@ -87,15 +118,17 @@ struct Framework {
   // Checkpointed activations.
   Sourced<HostMemory> checkpoint_offload_memory{};
   Sourced<CopyMode> checkpoint_offload_copy{};
-  Sourced<std::int64_t> checkpoint_offload_keep_last{};  ///< newest checkpoints that stay on the GPU
-  Sourced<std::int64_t> checkpoint_offload_prefetch{};   ///< layers fetched back ahead of their backward
+  Sourced<std::int64_t> checkpoint_offload_keep_last{};             ///< newest checkpoints that stay on the GPU
+  Sourced<std::int64_t> checkpoint_offload_prefetch{};              ///< layers fetched back ahead of their backward
+  std::optional<Sourced<std::int64_t>> checkpoint_offload_stash{};  ///< copies out in flight before compute waits
   Sourced<PinnedBlocks> pinned_blocks{};
   Sourced<std::int64_t> recompute_early_stop{};  ///< 1: recompute ends at the last tensor that backward needs
   Sourced<SelectiveRecompute> selective_recompute{};
 
   // Host.
   Sourced<Duration> issue_time_per_kernel{};
-  Sourced<std::int64_t> sync_per_attention{};  ///< times that an attention call drains the stream
+  Sourced<std::int64_t> pipeline_exchange_drains_host{};  ///< 1: each exchange between stages waits for the device
+  Sourced<std::int64_t> sync_per_attention{};             ///< times that an attention call drains the stream
   Sourced<Duration> fixed_time_per_micro_step{};
   Sourced<Duration> fixed_time_per_step{};
 

@@ -15,10 +15,44 @@ constexpr Bounds<double> kFragmentation{1.0, 2.0};  // reserved memory is never 
 constexpr Bounds<double> kRate{1e6, 1e13};          // parameters per second
 constexpr Bounds<std::int64_t> kFew{0, 10'000};     // kernels, units, layers
 constexpr Bounds<std::int64_t> kFlag{0, 1};
+constexpr Bounds<std::int64_t> kTokens{1, 1 << 30};
 constexpr Bounds<std::int64_t> kElements{0, 1'000'000'000'000};
 constexpr Bounds<Bytes> kMemory{Bytes(0), Bytes(std::int64_t{1} << 36)};  // 64 GiB
 constexpr Bounds<Bytes> kTile{Bytes(std::int64_t{1} << 20), Bytes(std::int64_t{1} << 36)};
 constexpr Bounds<Duration> kHostTime{Duration(0), Duration(60'000'000'000'000)};  // a minute
+
+/// Facts that most stacks share; a file names them where its stack differs.
+void read_optional_facts(config::Mapping& map, Framework& out) {
+  static const std::array<std::string, 2> gather_unit{"module", "layer"};
+  static const std::array<std::string, 3> loss_tiling{"bytes", "tokens", "hidden"};
+  read_sourced_or_default(map, "loss_tiling", out.loss_tiling, Words{loss_tiling});
+  if (map.find("loss_tile_tokens") != nullptr) {
+    read_sourced(map, "loss_tile_tokens", out.loss_tile_tokens.emplace(), kTokens);
+  }
+  if ((out.loss_tiling.value == LossTiling::tokens) != out.loss_tile_tokens.has_value()) {
+    map.error("loss_tiling", "loss_tile_tokens goes with loss_tiling tokens, and only with it");
+  }
+  read_sourced_or_default(map, "loss_always_tiled", out.loss_always_tiled, kFlag);
+  read_sourced_or_default(map, "tiled_loss_gemms", out.tiled_loss_gemms, Bounds<std::int64_t>{3, 4});
+  read_sourced_or_default(map, "loss_tile_weight_traffic", out.loss_tile_weight_traffic, kPerElement);
+  read_sourced_or_default(map, "vocabulary_multiple", out.vocabulary_multiple, kTokens);
+  read_sourced_or_default(map, "gather_unit", out.gather_unit, Words{gather_unit});
+  read_sourced_or_default(map, "gathered_weight_bytes", out.gathered_weight_bytes, kPerElement);
+  read_sourced_or_default(map, "last_unit_stays_gathered", out.last_unit_stays_gathered, kFlag);
+  read_sourced_or_default(map, "overlap_gradient_reduction", out.overlap_gradient_reduction, kFlag);
+  read_sourced_or_default(map, "overlap_parameter_gather", out.overlap_parameter_gather, kFlag);
+  read_sourced_or_default(map, "overlap_tensor_forward", out.overlap_tensor_forward, kFlag);
+  read_sourced_or_default(map, "overlap_tensor_backward", out.overlap_tensor_backward, kFlag);
+  read_sourced_or_default(map, "ring_gradient_wire_bytes", out.ring_gradient_wire_bytes, kPerElement);
+  read_sourced_or_default(map, "ring_gradient_extra_send", out.ring_gradient_extra_send, kFlag);
+  read_sourced_or_default(map, "ring_repeats_kv", out.ring_repeats_kv, kFlag);
+  read_sourced_or_default(map, "ring_keeps_received", out.ring_keeps_received, kFlag);
+  read_sourced_or_default(map, "optimizer_transient_bytes", out.optimizer_transient_bytes, kPerElement);
+  if (map.find("checkpoint_offload_stash") != nullptr) {
+    read_sourced(map, "checkpoint_offload_stash", out.checkpoint_offload_stash.emplace(), kFew);
+  }
+  read_sourced_or_default(map, "pipeline_exchange_drains_host", out.pipeline_exchange_drains_host, kFlag);
+}
 
 }  // namespace
 
@@ -27,7 +61,7 @@ Framework read_framework(const config::Node& document, Diagnostics& diagnostics)
   static const std::array<std::string, 2> host_memory{"pinned", "pageable"};
   static const std::array<std::string, 2> copy_mode{"overlapped", "blocking"};
   static const std::array<std::string, 2> pinned_blocks{"exact", "power-of-two"};
-  static const std::array<std::string, 2> selective{"nothing", "core-attention"};
+  static const std::array<std::string, 3> selective{"nothing", "core-attention", "every-second-gemm"};
 
   config::Mapping map(document, "", diagnostics);
   Framework out{.summary = map.required<std::string>("summary")};
@@ -97,6 +131,7 @@ Framework read_framework(const config::Node& document, Diagnostics& diagnostics)
   read_sourced(map, "fragmentation", out.fragmentation, kFragmentation);
   read_sourced(map, "risky_margin", out.risky_margin, kFraction);
   read_sourced(map, "communication_sms", out.communication_sms, kFew);
+  read_optional_facts(map, out);
   map.finish();
   return out;
 }

@@ -111,4 +111,15 @@ void read_sourced(config::Mapping& parent, std::string_view key, Sourced<Enum>& 
   read_provenance(*map, out);
 }
 
+/// The same for a key that may be left out: `out` then keeps its value, and says that it is the default. `limits` is
+/// a Bounds or a Words.
+template <class T, class Limits>
+void read_sourced_or_default(config::Mapping& parent, std::string_view key, Sourced<T>& out, const Limits& limits) {
+  if (parent.find(key) != nullptr) {
+    read_sourced(parent, key, out, limits);
+  } else {
+    out.source = "default";
+  }
+}
+
 }  // namespace ulysim::spec

@@ -96,21 +96,33 @@ class Accountant {
   }
 
   /// A block's input is the output of the block before it, and its incoming gradient that of the block after it: one
-  /// tensor with two names, kept under the name that allocates it.
+  /// tensor with two names. It is kept under the name that allocates it, unless the reader keeps it as a checkpoint:
+  /// that is what it is between forward and backward.
   [[nodiscard]] std::size_t account_of(const workload::Instance& instance, TensorId id) const {
-    const workload::Port port = graph_.of(instance).tensor(id).port;
+    const std::size_t own = begin_[instance.block_template.index()] + id.index();
+    const workload::Tensor& tensor = *accounts_[own].tensor;
     const auto block = static_cast<std::size_t>(instance.block);
-    if (port == workload::Port::input) {
-      return account_of_port(block - 1, workload::Port::output);
+    switch (tensor.port) {
+      case workload::Port::input:
+        return tensor.kind == workload::MemoryKind::checkpoints ? own
+                                                                : account_of_port(block - 1, workload::Port::output);
+      case workload::Port::output: {
+        const std::optional<std::size_t> reader = find_port(block + 1, workload::Port::input);
+        return reader && accounts_[*reader].tensor->kind == workload::MemoryKind::checkpoints ? *reader : own;
+      }
+      case workload::Port::grad_output:
+        return account_of_port(block + 1, workload::Port::grad_input);
+      case workload::Port::grad_input:
+      case workload::Port::none:
+        break;
     }
-    if (port == workload::Port::grad_output) {
-      return account_of_port(block + 1, workload::Port::grad_input);
-    }
-    return begin_[instance.block_template.index()] + id.index();
+    return own;
   }
 
-  [[nodiscard]] std::size_t account_of_port(std::size_t block, workload::Port port) const {
-    ULYSIM_CHECK(block < template_of_.size() && template_of_[block], "a port leads to no block");
+  [[nodiscard]] std::optional<std::size_t> find_port(std::size_t block, workload::Port port) const {
+    if (block >= template_of_.size() || !template_of_[block]) {
+      return std::nullopt;
+    }
     const std::size_t index = *template_of_[block];
     const workload::BlockTemplate& owner = graph_.templates[index];
     for (std::size_t i = 0; i < owner.tensors.size(); ++i) {
@@ -118,7 +130,13 @@ class Accountant {
         return begin_[index] + i;
       }
     }
-    throw InternalError(fmt::format("{} lacks the port that its neighbour frees", owner.name));
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::size_t account_of_port(std::size_t block, workload::Port port) const {
+    const std::optional<std::size_t> found = find_port(block, port);
+    ULYSIM_CHECK(found, "block {} lacks the port that its neighbour frees", block);
+    return *found;
   }
 
   Usage usage_of(workload::Space space) {

@@ -79,11 +79,22 @@ class BodyPass {
         remove_split(*full.find(Dim::tokens), kTensor);
         full.kind = MemoryKind::communication_buffers;
         const TensorId full_id = block_.add(std::move(full));
-        out_.push_back(collective("gather_" + at(id).name, CollectiveKind::all_gather, id, full_id, op));
+        out_.insert(out_.begin() + static_cast<std::ptrdiff_t>(place_of_gather(id)),
+                    collective("gather_" + at(id).name, CollectiveKind::all_gather, id, full_id, op));
         gathered_[id.index()] = full_id;
       }
       replace_read(op, id, gathered_[id.index()]);
     }
+  }
+
+  /// A kept input is gathered again for its weight gradient in front of the products that give the input's gradient,
+  /// and so beside them (Megatron-LM tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication).
+  std::size_t place_of_gather(TensorId id) const {
+    std::size_t place = out_.size();
+    while (place > 0 && std::holds_alternative<GemmWork>(out_[place - 1].work) && !writes(out_[place - 1], id)) {
+      --place;
+    }
+    return place;
   }
 
   void make_outputs_partial(Op& op, std::vector<TensorId>& handed_on) {
@@ -112,8 +123,8 @@ class BodyPass {
     out_.push_back(collective("scatter_" + at(port).name, CollectiveKind::reduce_scatter, sum, port, out_.back()));
   }
 
-  /// Partial sums that one op adds up are added first (a fused QKV product does so in its accumulator), then
-  /// reduced and scattered once.
+  /// Partial sums that one op adds up are one tensor: the products add to it, as a fused QKV or gate-and-up product
+  /// does in its accumulator. It is reduced and scattered once.
   void scatter_inputs(Op& op) {
     std::vector<TensorId> sums;
     for (const TensorId id : op.reads) {
@@ -124,28 +135,24 @@ class BodyPass {
     if (sums.empty()) {
       return;
     }
-    TensorId sum = sums.front();
+    const TensorId sum = sums.front();
     // Right behind the op that completes the sum, so that it runs beside the weights' gradients.
     std::size_t place = out_.size();
     while (place > 0 &&
            std::none_of(sums.begin(), sums.end(), [&](TensorId id) { return writes(out_[place - 1], id); })) {
       --place;
     }
-    std::vector<Op> reduction;
-    if (sums.size() > 1) {
-      sum = block_.add(like(at(sums.front()), at(sums.front()).name + "_sum"));
-      reduction.push_back({.name = "add_" + at(sums.front()).name,
-                           .work = ElementwiseWork{.traffic = {}, .launches = 0},
-                           .reads = sums,
-                           .writes = {sum},
-                           .region = Region::other});
+    for (Op& made : out_) {
+      for (const TensorId other : sums) {
+        replace_write(made, other, sum);
+      }
     }
     Tensor part = like(at(sum), at(sum).name + "_scattered");
     part.find(Dim::tokens)->split.push_back(kTensor);
     part.partial.erase(kTensor);
     const TensorId part_id = block_.add(std::move(part));
-    reduction.push_back(collective("scatter_" + at(sum).name, CollectiveKind::reduce_scatter, sum, part_id, {}));
-    out_.insert(out_.begin() + static_cast<std::ptrdiff_t>(place), reduction.begin(), reduction.end());
+    out_.insert(out_.begin() + static_cast<std::ptrdiff_t>(place),
+                collective("scatter_" + at(sum).name, CollectiveKind::reduce_scatter, sum, part_id, {}));
     replace_read(op, sums.front(), part_id);
     for (std::size_t i = 1; i < sums.size(); ++i) {
       std::erase(op.reads, sums[i]);

@@ -241,7 +241,9 @@ Duration estimate(const workload::OpGraph& graph, const cost::CostModel& cost) {
           const bool compute = std::holds_alternative<workload::GemmWork>(op.work) ||
                                std::holds_alternative<workload::AttentionWork>(op.work) ||
                                std::holds_alternative<workload::ElementwiseWork>(op.work);
-          if (!compute || op.when != workload::When::every_micro_batch) {
+          // Kernels on a side stream run beside the others: they bound nothing.
+          const bool beside = op.stream != workload::Stream::compute;
+          if (!compute || beside || op.when != workload::When::every_micro_batch) {
             continue;
           }
           const kernel::Kernel kernel = workload::kernel_of(graph, block, body, op, {.ring = ring});

@@ -27,8 +27,8 @@ struct Stages {
 /// Why the plan cannot run; empty when it can.
 [[nodiscard]] std::vector<Infeasible> check(const scenario::Scenario& scenario, const scenario::PlanEntry& entry);
 
-/// A closed-form lower bound of the step on the same graph: the kernels of the busiest rank, one after the other and
-/// undisturbed.
+/// A closed-form lower bound of the step on the same graph: the kernels of the busiest rank's compute stream, one after
+/// the other and undisturbed.
 [[nodiscard]] Duration estimate(const workload::OpGraph& graph, const cost::CostModel& cost);
 
 }  // namespace ulysim::study

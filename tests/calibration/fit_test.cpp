@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "calibration/least_squares.h"
@@ -92,16 +93,18 @@ cost::KernelProfile a_truth() {
                 .k_overhead = {.value = 150.0},
                 .launch = launch};
   truth.attention_sustained.value = 1.0;
-  const auto entry = [&](Direction direction, double efficiency, double masked, double saturation) {
+  const auto entry = [&](Direction direction, double efficiency, double masked, double keys, double saturation) {
     return cost::AttentionProfile{.direction = direction,
                                   .efficiency_64 = {.value = 0.8 * efficiency},
                                   .efficiency_128 = {.value = efficiency},
                                   .masked_factor = {.value = masked},
+                                  .masked_keys = {.value = keys},
                                   .saturation_keys = {.value = saturation},
                                   .imbalance = {.value = 0.5},
                                   .launch = launch};
   };
-  truth.attention = {entry(Direction::forward, 0.6, 0.9, 150.0), entry(Direction::backward, 0.5, 0.95, 300.0)};
+  truth.attention = {entry(Direction::forward, 0.6, 0.9, 120.0, 150.0),
+                     entry(Direction::backward, 0.5, 0.95, 200.0, 300.0)};
   truth.memory_bound = {.bandwidth_efficiency = {.value = 0.854}, .launch = launch};
   return truth;
 }
@@ -120,6 +123,7 @@ TEST(Fit, FindsTheParametersThatMadeTheSamples) {
     EXPECT_NEAR(got.efficiency_128.value / want.efficiency_128.value, 1.0, 0.01);
     EXPECT_NEAR(got.efficiency_64.value / want.efficiency_64.value, 1.0, 0.01);
     EXPECT_NEAR(got.masked_factor.value, want.masked_factor.value, 0.01);
+    EXPECT_NEAR(got.masked_keys.value / want.masked_keys.value, 1.0, 0.1);
     EXPECT_NEAR(got.saturation_keys.value / want.saturation_keys.value, 1.0, 0.05);
     EXPECT_NEAR(got.imbalance.value, 0.5, 0.03);
     EXPECT_EQ(got.efficiency_128.kind, spec::SourceKind::published);
@@ -134,6 +138,40 @@ TEST(Fit, WhatNoSampleTellsIsAssumedAndSaysSo) {
     EXPECT_NE(entry.efficiency_128.source.find("as flash-attention-2"), std::string::npos);
   }
   EXPECT_EQ(found.gemm.sustained.kind, spec::SourceKind::assumed);
+}
+
+// Short causal rows cannot tell a lasting loss from the diagonal's: the factor is then none, and says on what grounds.
+TEST(Fit, ALastingLossNeedsLongCausalSamples) {
+  std::vector<Sample> samples = samples_of(a_truth());
+  samples.erase(std::remove_if(samples.begin(), samples.end(),
+                               [](const Sample& s) {
+                                 const auto* a = std::get_if<Attention>(&s.kernels.front());
+                                 return a != nullptr && a->queries >= 32768;
+                               }),
+                samples.end());
+  const cost::KernelProfile found = fit_profile(samples, a_gpu());
+  const auto& entry = attention_profile(found, AttentionKernel::flash_attention_2, Direction::forward);
+  EXPECT_EQ(entry.masked_factor.value, 1.0);
+  EXPECT_EQ(entry.masked_factor.kind, spec::SourceKind::assumed);
+  EXPECT_NE(entry.masked_factor.source.find("cuDNN on H200"), std::string::npos);
+  EXPECT_GT(entry.masked_keys.value, 120.0);  // and what was lost for another reason counts as the diagonal's
+  EXPECT_EQ(entry.masked_keys.kind, spec::SourceKind::published);
+}
+
+// Causal rows alone: the diagonal's keys pass for a late start of every row, so one tile is assumed.
+TEST(Fit, MaskedKeysNeedFullSamplesToo) {
+  std::vector<Sample> samples = samples_of(a_truth());
+  samples.erase(std::remove_if(samples.begin(), samples.end(),
+                               [](const Sample& s) {
+                                 const auto* a = std::get_if<Attention>(&s.kernels.front());
+                                 return a != nullptr && a->pairs == a->queries * a->keys;
+                               }),
+                samples.end());
+  const cost::KernelProfile found = fit_profile(samples, a_gpu());
+  const auto& entry = attention_profile(found, AttentionKernel::flash_attention_2, Direction::backward);
+  EXPECT_EQ(entry.masked_keys.value, 128.0);
+  EXPECT_EQ(entry.masked_keys.kind, spec::SourceKind::assumed);
+  EXPECT_EQ(entry.masked_factor.value, 1.0);
 }
 
 TEST(Fit, SamplesOfAnotherGpuMakeAnAssumption) {

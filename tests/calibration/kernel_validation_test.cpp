@@ -31,10 +31,10 @@ TEST_P(KernelValidation, ErrorsStayWithinWhatWasReached) {
       EXPECT_LE(group.held_out.median, 0.06) << text;
       EXPECT_LE(group.held_out.p90, 0.17) << text;
     } else if (group.group.find("d128") != std::string::npos) {
-      EXPECT_LE(group.fitted.median, 0.07) << group.group << "\n" << text;
-      EXPECT_LE(group.fitted.p90, 0.12) << group.group << "\n" << text;
+      EXPECT_LE(group.fitted.median, 0.066) << group.group << "\n" << text;
+      EXPECT_LE(group.fitted.p90, 0.11) << group.group << "\n" << text;
       // Half of a dozen rows tells little: the curve's ends are then unsupported.
-      EXPECT_LE(group.held_out.median, 0.18) << group.group << "\n" << text;
+      EXPECT_LE(group.held_out.median, 0.14) << group.group << "\n" << text;
     }
   }
 }
@@ -46,8 +46,11 @@ INSTANTIATE_TEST_SUITE_P(Gpus, KernelValidation, ::testing::Values("a100-80-sxm"
                            return name;
                          });
 
-// TFLOP/s of a causal square, one sequence of 32 heads of 128.
-double causal_rate(const char* name, AttentionKernel implementation, Direction direction, std::int64_t length) {
+enum class Mask : std::uint8_t { causal, full };
+
+// TFLOP/s of a square, one sequence of 32 heads of 128.
+double rate(const char* name, AttentionKernel implementation, Direction direction, std::int64_t length,
+            Mask mask = Mask::causal) {
   const spec::Gpu gpu = spec::Catalog(kCatalog).load_gpu(name);
   const Attention a{.implementation = implementation,
                     .direction = direction,
@@ -56,59 +59,76 @@ double causal_rate(const char* name, AttentionKernel implementation, Direction d
                     .head_dim = 128,
                     .queries = length,
                     .keys = length,
-                    .pairs = length * (length + 1) / 2};
+                    .pairs = mask == Mask::causal ? length * (length + 1) / 2 : length * length};
   return executed_flops(a).value() / cost::kernel_seconds(a, gpu, cost::find_kernel_profile(kCatalog, gpu)) / 1e12;
 }
 
 // ifromeast AI_analysis, 64K to 256K: forward 327 to 345 TFLOP/s, both 305 to 309 (3.5 = 1 + 2.5 in FLOPs).
 TEST(KernelRates, FlashAttention2OnH100AtLength) {
-  const double forward = causal_rate("h100-sxm", AttentionKernel::flash_attention_2, Direction::forward, 131072);
-  const double backward = causal_rate("h100-sxm", AttentionKernel::flash_attention_2, Direction::backward, 131072);
-  EXPECT_NEAR(forward, 336.0, 0.04 * 336.0);
-  EXPECT_NEAR(3.5 / (1.0 / forward + 2.5 / backward), 307.0, 0.04 * 307.0);
+  const double forward = rate("h100-sxm", AttentionKernel::flash_attention_2, Direction::forward, 131072);
+  const double backward = rate("h100-sxm", AttentionKernel::flash_attention_2, Direction::backward, 131072);
+  EXPECT_NEAR(forward, 336.0, 0.02 * 336.0);
+  EXPECT_NEAR(3.5 / (1.0 / forward + 2.5 / backward), 307.0, 0.02 * 307.0);
 }
 
 // UPipe (arXiv 2602.21196) at a million tokens executes 598 to 630 TFLOP/s of kernels in two forwards and a backward:
 // 4.5 = 2 + 2.5. Not used by the fit; the backward samples of the paper are for an older kernel.
 TEST(KernelRates, FlashAttention3OnH100AtAMillionTokens) {
-  const double forward = causal_rate("h100-sxm", AttentionKernel::flash_attention_3, Direction::forward, 1 << 20);
-  const double backward = causal_rate("h100-sxm", AttentionKernel::flash_attention_3, Direction::backward, 1 << 20);
-  EXPECT_NEAR(4.5 / (2.0 / forward + 2.5 / backward), 614.0, 0.08 * 614.0);
+  const double forward = rate("h100-sxm", AttentionKernel::flash_attention_3, Direction::forward, 1 << 20);
+  const double backward = rate("h100-sxm", AttentionKernel::flash_attention_3, Direction::backward, 1 << 20);
+  EXPECT_NEAR(4.5 / (2.0 / forward + 2.5 / backward), 614.0, 0.04 * 614.0);
 }
 
-// An endless sequence may not run faster than the best rate that anybody measured.
+// TFLOP/s of the best sample of an implementation, with either mask; sums of both directions tell of each. Nothing
+// where there is none.
+double best_sample(const spec::Gpu& gpu, AttentionKernel implementation, Direction direction) {
+  double best = 0.0;
+  for (const Sample& sample : load_samples(kCatalog, gpu.kernel_profile)) {
+    for (const kernel::Kernel& kernel : sample.kernels) {
+      const auto* a = std::get_if<Attention>(&kernel);
+      if (a != nullptr && a->implementation == implementation && a->direction == direction) {
+        best = std::max(best, flops_of(sample) / sample.seconds / 1e12);
+      }
+    }
+  }
+  return best;
+}
+
+constexpr double kFourDigits = 1.0 + 1e-4;  // profiles are rounded to four digits, which may be up
+
+// An endless sequence may not run faster than the best rate that anybody measured, causal or full.
 TEST(KernelRates, CurvesDoNotExtrapolateAboveTheEvidence) {
+  int compared = 0;
   for (const char* name : {"a100-80-sxm", "h100-sxm", "h200-sxm"}) {
     const spec::Gpu gpu = spec::Catalog(kCatalog).load_gpu(name);
     for (const Direction direction : {Direction::forward, Direction::backward}) {
       for (const auto implementation :
            {AttentionKernel::flash_attention_2, AttentionKernel::flash_attention_3, AttentionKernel::cudnn}) {
-        double best = 0.0;
-        for (const Sample& sample : load_samples(kCatalog, gpu.kernel_profile)) {
-          const auto* a = std::get_if<Attention>(&sample.kernels.front());
-          if (a != nullptr && a->implementation == implementation) {
-            best = std::max(best, flops_of(sample) / sample.seconds / 1e12);
-          }
+        const double best = best_sample(gpu, implementation, direction);
+        if (best == 0.0) {
+          continue;
         }
-        if (best > 0.0) {
-          EXPECT_LE(causal_rate(name, implementation, direction, std::int64_t{1} << 24), best)
+        for (const Mask mask : {Mask::causal, Mask::full}) {
+          EXPECT_LE(rate(name, implementation, direction, std::int64_t{1} << 24, mask), best * kFourDigits)
               << name << " " << cost::name_of(implementation) << " " << cost::name_of(direction);
+          ++compared;
         }
       }
     }
   }
+  EXPECT_EQ(compared, 28);  // FlashAttention-2 on three GPUs, -3 and cuDNN on two: two directions, two masks each
 }
 
 // NVIDIA aiconfigurator and MAMF bracket what large GEMMs sustain: A100 about 250 (FlagPerf 259), H100 650 to 750.
 TEST(KernelRates, LargeGemmsSustainTheirPublishedRates) {
-  const auto rate = [](const char* name) {
+  const auto gemm_rate = [](const char* name) {
     const spec::Gpu gpu = spec::Catalog(kCatalog).load_gpu(name);
     const kernel::Gemm gemm{.m = 16384, .n = 8192, .k = 8192};
     return executed_flops(gemm).value() / cost::kernel_seconds(gemm, gpu, cost::find_kernel_profile(kCatalog, gpu)) /
            1e12;
   };
-  EXPECT_NEAR(rate("a100-80-sxm"), 255.0, 13.0);
-  EXPECT_NEAR(rate("h100-sxm"), 700.0, 50.0);
+  EXPECT_NEAR(gemm_rate("a100-80-sxm"), 255.0, 13.0);
+  EXPECT_NEAR(gemm_rate("h100-sxm"), 700.0, 50.0);
 }
 
 }  // namespace

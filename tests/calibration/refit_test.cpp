@@ -41,6 +41,8 @@ void expect_same_profile(const cost::KernelProfile& fitted, const cost::KernelPr
     expect_same(f.efficiency_128.value, s.efficiency_128.value, what + " efficiency_128");
     expect_same(f.efficiency_64.value, s.efficiency_64.value, what + " efficiency_64");
     expect_same(f.masked_factor.value, s.masked_factor.value, what + " masked_factor");
+    expect_same(f.masked_keys.value, s.masked_keys.value, what + " masked_keys");
+    EXPECT_EQ(f.masked_factor.kind, s.masked_factor.kind) << what;
     expect_same(f.saturation_keys.value, s.saturation_keys.value, what + " saturation_keys");
     expect_same(f.imbalance.value, s.imbalance.value, what + " imbalance");
   }

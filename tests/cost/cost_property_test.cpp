@@ -134,6 +134,34 @@ TEST(CostProperty, AttentionGrowsWithEveryExtentAndObeysTheDataSheet) {
   }
 }
 
+// The diagonal's share falls with length: a causal square comes ever nearer to the full one's rate, short of the
+// lasting factor. Enough heads that no SM waits for another.
+TEST(CostProperty, ACausalSquareNearsTheFullRateWithLength) {
+  const spec::Gpu gpu = hopper();
+  for (const KernelProfile& profile : shipped_profiles()) {
+    for (const AttentionProfile& entry : profile.attention) {
+      double before = 0.0;
+      for (std::int64_t s = 4096; s <= (std::int64_t{1} << 22); s *= 2) {
+        Attention a{.implementation = entry.implementation,
+                    .direction = entry.direction,
+                    .heads = 512,
+                    .kv_heads = 64,
+                    .head_dim = 128,
+                    .queries = s,
+                    .keys = s,
+                    .pairs = s * s};
+        const double full = attention_seconds(a, gpu, profile);
+        a.pairs = causal(s, s);
+        const double ratio =
+            full * static_cast<double>(a.pairs) / static_cast<double>(s * s) / attention_seconds(a, gpu, profile);
+        EXPECT_GT(ratio, before) << profile.name << ": " << text_of(a);
+        before = ratio;
+      }
+      EXPECT_NEAR(before, entry.masked_factor.value, 1e-3) << profile.name << ": " << name_of(entry.implementation);
+    }
+  }
+}
+
 TEST(CostProperty, UnmaskingPairsNeverSavesTime) {
   const spec::Gpu gpu = hopper();
   for (const KernelProfile& profile : shipped_profiles()) {

@@ -68,6 +68,33 @@ TEST(Roofline, MaskAndHeadSizeHaveTheirOwnRates) {
   EXPECT_NEAR(attention_seconds(a, pencil_gpu(), pencil_profile()), (masked + 1.0) * kMicrosecond, 1e-12);
 }
 
+// A diagonal of 512 rows works 128 masked keys each: 512·511/2 + 512·128 = 196352 pairs of the 262144 that take
+// 536.9 us. A rectangle without a mask loses nothing; no more than the
+// whole rectangle is worked; 1024 more keys in front of the diagonal are crossed by none of its tiles.
+TEST(Roofline, TilesOfTheDiagonalAreWorkedWhole) {
+  Attention a{.heads = 2, .kv_heads = 2, .head_dim = 128, .queries = 512, .keys = 512, .pairs = 512 * 511 / 2};
+  KernelProfile profile = pencil_profile();
+  for (AttentionProfile& entry : profile.attention) {
+    entry.masked_keys.value = 128.0;
+    entry.masked_factor.value = 1.0;
+  }
+  const double square = 536.870912;
+  EXPECT_NEAR(attention_seconds(a, pencil_gpu(), profile), (square * 196352 / 262144 + 1.0) * kMicrosecond, 1e-12);
+  Attention longer = a;
+  longer.keys += 1024;
+  longer.pairs += 512 * 1024;
+  EXPECT_NEAR(attention_seconds(longer, pencil_gpu(), profile) - attention_seconds(a, pencil_gpu(), profile),
+              2.0 * square * kMicrosecond, 1e-12);
+  a.pairs = 512 * 512;
+  EXPECT_NEAR(attention_seconds(a, pencil_gpu(), profile), (square + 1.0) * kMicrosecond, 1e-12);
+  a.pairs = 512 * 511 / 2;
+  for (AttentionProfile& entry : profile.attention) {
+    entry.masked_keys.value = 1024.0;
+    entry.masked_factor.value = 0.8;
+  }
+  EXPECT_NEAR(attention_seconds(a, pencil_gpu(), profile), (square + 1.0) * kMicrosecond, 1e-12);
+}
+
 // 512 keys per row against 512 saturation keys: half the rate, twice the time.
 TEST(Roofline, HalfOfTheRateAtTheSaturationLength) {
   const Attention a{.heads = 2, .kv_heads = 2, .head_dim = 128, .queries = 512, .keys = 512, .pairs = 512 * 512};

@@ -69,6 +69,17 @@ TEST(KernelProfileFile, AMissingOrDoubledImplementationIsNamed) {
   EXPECT_THAT(all, ::testing::HasSubstr("0 entries for sdpa forward"));
 }
 
+TEST(KernelProfileFile, WithoutMaskedKeysThereAreNone) {
+  std::string text = generic_text();
+  const auto at = text.find("    masked_keys:");
+  ASSERT_NE(at, std::string::npos);
+  text.erase(at, text.find('\n', at) + 1 - at);
+  const AttentionProfile first = parse_kernel_profile(text, "p.yaml").attention.front();
+  EXPECT_EQ(first.masked_keys.value, 0.0);
+  EXPECT_EQ(first.masked_keys.kind, spec::SourceKind::assumed);
+  EXPECT_FALSE(first.masked_keys.source.empty());
+}
+
 TEST(KernelProfileFile, EfficienciesAboveThePeakAreRefused) {
   const std::string all = complaints(with(generic_text(), "efficiency: {value: 0.", "efficiency: {value: 1."));
   EXPECT_THAT(all, ::testing::HasSubstr("gemm.efficiency"));

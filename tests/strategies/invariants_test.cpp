@@ -55,7 +55,7 @@ class Generator {
     for (const char* name : kModels) {
       models_.push_back(lab::short_model(name, 3));
     }
-    for (const char* name : {"deepspeed-hf", "arctic-training"}) {
+    for (const std::string& name : lab::catalog().framework_names()) {
       frameworks_.push_back(lab::framework(name));
     }
   }

@@ -33,8 +33,12 @@ inline workload::Transformer short_model(std::string_view name, std::int64_t lay
   return t;
 }
 
+inline spec::Catalog catalog() {
+  return spec::Catalog(std::filesystem::path(ULYSIM_SOURCE_DIR) / "hw_models" / "catalog");
+}
+
 inline spec::Framework framework(std::string_view name = "deepspeed-hf") {
-  return spec::Catalog(std::filesystem::path(ULYSIM_SOURCE_DIR) / "hw_models" / "catalog").load_framework(name);
+  return catalog().load_framework(name);
 }
 
 inline bool has(std::string_view pass) {

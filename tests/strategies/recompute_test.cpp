@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,6 +29,10 @@ struct Repeated {
   MeshAxis axis;
   Purpose purpose;
 };
+
+std::ostream& operator<<(std::ostream& out, const Repeated& repeated) {
+  return out << repeated.pass;
+}
 
 class RecomputeTest : public testing::TestWithParam<Repeated> {};
 

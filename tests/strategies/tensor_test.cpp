@@ -8,6 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "tests/strategies/lab.h"
 
 namespace ulysim::strategies {
@@ -58,6 +62,43 @@ TEST(Tensor, beside_ulysses_and_ring_each_moves_its_part_of_the_tokens) {
             1.0 / 2 * 2048 * 128 * 2 * (16 + 2 * 4 + 16));
   // The ring likewise: one send of 2·s·k/T·d·e.
   EXPECT_EQ(lab::sent(graph, {.phase = Phase::forward, .purpose = Purpose::ring}), 2.0 * 2048 * 4 * 128 * 2);
+}
+
+std::vector<std::string> names_around(const Body& body, const std::string& first, const std::string& last) {
+  std::vector<std::string> names;
+  for (const Op& op : body.ops) {
+    if (op.name == first || !names.empty()) {
+      names.push_back(op.name);
+    }
+    if (op.name == last) {
+      break;
+    }
+  }
+  return names;
+}
+
+TEST(Tensor, backward_gathers_beside_input_gradients_and_scatters_beside_weight_gradients) {
+  const OpGraph graph = lab::bench("llama-3.1-8b", tensor(4, 8192)).after({"tensor"});
+  EXPECT_THAT(names_around(lab::layer_of(graph).body(Phase::backward), "gather_normed1", "up_wgrad"),
+              testing::ElementsAre("gather_normed1", "gate_dgrad", "up_dgrad", "scatter_d_normed1_gate", "gate_wgrad",
+                                   "up_wgrad"));
+  EXPECT_THAT(names_around(lab::layer_of(graph).body(Phase::backward), "gather_normed", "v_wgrad"),
+              testing::ElementsAre("gather_normed", "q_dgrad", "k_dgrad", "v_dgrad", "scatter_d_normed_q", "q_wgrad",
+                                   "k_wgrad", "v_wgrad"));
+}
+
+TEST(Tensor, the_input_gradients_of_fused_products_are_one_tensor) {
+  // Q, K and V are one product in Megatron: one B·S·h gradient of its input, not three and their sum.
+  const OpGraph graph = lab::bench("llama-3.1-8b", tensor(4, 8192)).after({"tensor"});
+  const BlockTemplate& layer = lab::layer_of(graph);
+  std::set<std::size_t> written;
+  for (const Op& op : layer.body(Phase::backward).ops) {
+    if (op.name == "q_dgrad" || op.name == "k_dgrad" || op.name == "v_dgrad") {
+      written.insert(op.writes[0].index());
+    }
+  }
+  ASSERT_EQ(written.size(), 1U);
+  EXPECT_EQ(local_bytes(layer.tensors[*written.begin()], graph.mesh).value(), 8192LL * 4096 * 2);
 }
 
 TEST(Tensor, norm_weights_are_reduced_over_its_ranks) {
