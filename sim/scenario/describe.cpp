@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "sim/base/format.h"
 #include "sim/scenario/keys.h"
 #include "sim/scenario/mask.h"
@@ -34,14 +32,7 @@ std::string placement_text(const workload::Mesh& mesh) {
 void add_sequences(const PlanEntry& entry, Options& options) {
   const strategies::Plan& plan = entry.plan;
   if (plan.documents) {
-    std::int64_t begin = 0;
-    std::int64_t shortest = plan.sequence_length;
-    std::int64_t longest = 0;
-    for (const std::int64_t end : *plan.documents) {
-      shortest = std::min(shortest, end - begin);
-      longest = std::max(longest, end - begin);
-      begin = end;
-    }
+    const auto [shortest, longest] = plan.document_lengths();
     options.emplace_back("sequence_length.packed",
                          fmt::format("{} documents of {} to {} tokens", plan.documents->size(), shortest, longest));
   }

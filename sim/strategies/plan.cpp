@@ -1,5 +1,6 @@
 #include "sim/strategies/plan.h"
 
+#include <algorithm>
 #include <map>
 
 namespace ulysim::strategies {
@@ -14,6 +15,19 @@ double Plan::trained_tokens() const {
     sum += static_cast<double>(length);
   }
   return batch * sum / static_cast<double>(lengths.size());
+}
+
+Plan::DocumentLengths Plan::document_lengths() const {
+  if (!documents) {
+    return {.shortest = sequence_length, .longest = sequence_length};
+  }
+  DocumentLengths lengths_of{.shortest = documents->front(), .longest = documents->front()};
+  for (std::size_t i = 1; i < documents->size(); ++i) {
+    const std::int64_t length = (*documents)[i] - (*documents)[i - 1];
+    lengths_of.shortest = std::min(lengths_of.shortest, length);
+    lengths_of.longest = std::max(lengths_of.longest, length);
+  }
+  return lengths_of;
 }
 
 std::vector<Unpadded> unpadded(const Plan& plan) {

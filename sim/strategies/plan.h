@@ -50,6 +50,12 @@ struct Plan {
   [[nodiscard]] std::int64_t global_batch() const {
     return micro_batch * accumulation * mesh.size(workload::MeshAxis::data);
   }
+  /// Of the shortest and the longest document of a sequence; the whole sequence where nothing is packed.
+  struct DocumentLengths {
+    std::int64_t shortest{};
+    std::int64_t longest{};
+  };
+  [[nodiscard]] DocumentLengths document_lengths() const;
   /// Tokens of an optimizer step, padding not counted.
   [[nodiscard]] double trained_tokens() const;
 };

@@ -26,10 +26,11 @@ results::StudyResult study_of(const scenario::Scenario& scenario) {
       .parameters = parameters_of(scenario),
   };
   const std::int64_t positions = scenario.model.max_positions;
-  if (positions > 0 && study.scenario.sequence_length > positions) {
+  // Positions begin anew with each packed document.
+  const std::int64_t longest = scenario.plans.front().plan.document_lengths().longest;
+  if (positions > 0 && longest > positions) {
     study.warnings.push_back(fmt::format("{} tokens are beyond the {} positions that {} was made for",
-                                         human_count(study.scenario.sequence_length), human_count(positions),
-                                         scenario.model.name));
+                                         human_count(longest), human_count(positions), scenario.model.name));
   }
   return study;
 }
