@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "sim/base/check.h"
 
@@ -194,21 +195,26 @@ class Walker {
 
 }  // namespace
 
-const results::RankTimeline& last_rank(const results::Timeline& timeline) {
+const results::RankTimeline& last_rank(const workload::Schedule& schedule, const results::Timeline& timeline) {
   ULYSIM_CHECK(!timeline.ranks.empty(), "a timeline without ranks");
-  const auto ends = [](const results::RankTimeline& rank) {
+  const auto measure = [&](const results::RankTimeline& rank) {
     Instant end{};
     for (const results::Span& span : rank.spans) {
       end = std::max(end, span.end);
     }
-    return end;
+    Duration busy{};
+    for (const std::uint32_t op : schedule.streams[static_cast<std::size_t>(Stream::compute)]) {
+      busy += rank.spans[op].end - rank.spans[op].begin;
+    }
+    return std::pair(end, busy);
   };
   const results::RankTimeline* last = &timeline.ranks.front();
-  Instant latest = ends(*last);
+  auto most = measure(*last);
   for (const results::RankTimeline& rank : timeline.ranks) {
-    if (const Instant end = ends(rank); end > latest) {
+    const auto measured = measure(rank);
+    if (measured.first > most.first || (measured.first == most.first && measured.second > most.second)) {
       last = &rank;
-      latest = end;
+      most = measured;
     }
   }
   return *last;

@@ -20,7 +20,9 @@ struct Breakdown {
 /// kernel waited for (Span::cause, followed backwards).
 [[nodiscard]] Breakdown break_down(const workload::Schedule& schedule, const results::RankTimeline& rank, Instant end);
 
-/// The class of ranks that ends last (the first of equals).
-[[nodiscard]] const results::RankTimeline& last_rank(const results::Timeline& timeline);
+/// The class of ranks that ends last; of those that end together the one whose compute stream is busiest (the first of
+/// equals): the others wait for it.
+[[nodiscard]] const results::RankTimeline& last_rank(const workload::Schedule& schedule,
+                                                     const results::Timeline& timeline);
 
 }  // namespace ulysim::study

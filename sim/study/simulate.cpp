@@ -138,7 +138,7 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
   const auto gpus = static_cast<double>(scenario.cluster.gpus);
   const Duration step = stages.timeline.end - Instant{};
   const double time = std::max(seconds(step), 1e-12);
-  const results::RankTimeline& last = last_rank(stages.timeline);
+  const results::RankTimeline& last = last_rank(stages.schedule, stages.timeline);
   Breakdown breakdown = break_down(stages.schedule, last, stages.timeline.end);
   Communication communication = communication_of(stages.parallel, stages.schedule, last, breakdown);
   const TrainedFlops trained = trained_flops(scenario, entry, stages.logical);

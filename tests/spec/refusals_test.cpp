@@ -152,11 +152,13 @@ TEST_F(Refused, NamesThatLeaveTheFolder) {
 /// A shipped node with one line changed, beside the shipped GPUs.
 class RefusedNode : public Refused {
  protected:
-  std::vector<std::string> with_node(const std::string& from, const std::string& to) {
+  std::vector<std::string> with_node(const std::string& from, const std::string& to,
+                                     const std::string& name = "dgx-h100") {
     const std::filesystem::path shipped = std::filesystem::path(ULYSIM_SOURCE_DIR) / "hw_models/catalog";
+    std::filesystem::remove_all(folder_ / "gpus");
     std::filesystem::copy(shipped / "gpus", folder_ / "gpus", std::filesystem::copy_options::recursive);
     std::filesystem::create_directories(folder_ / "nodes");
-    std::ifstream in(shipped / "nodes/dgx-h100.yaml");
+    std::ifstream in(shipped / "nodes" / (name + ".yaml"));
     std::string text((std::istreambuf_iterator<char>(in)), {});
     const auto at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
@@ -189,6 +191,68 @@ TEST_F(RefusedNode, UplinksThatDoNotDivide) {
 TEST_F(RefusedNode, NoMemoryLeftForTensors) {
   EXPECT_THAT(with_node("host_memory: {value: 2TiB", "host_memory: {value: 64GiB"),
               ElementsAre(HasSubstr("leaves nothing of 64GiB")));
+}
+
+TEST_F(RefusedNode, AFabricThatIsNone) {
+  EXPECT_THAT(with_node("fabric: pcie", "fabric: pcei", "pcie-l40s-8"),
+              testing::Contains(HasSubstr("did you mean 'pcie'")));
+}
+
+TEST_F(RefusedNode, AnNvlinkWhereThereIsNone) {
+  EXPECT_THAT(with_node("fabric: pcie", "fabric: pcie\nnvlink_bandwidth: {value: 1GB/s, source: s, kind: assumed}",
+                        "pcie-l40s-8"),
+              ElementsAre(HasSubstr("unknown key 'nvlink_bandwidth'")));
+}
+
+TEST_F(RefusedNode, SwitchesThatDoNotSpreadOverTheSockets) {
+  EXPECT_THAT(with_node("sockets: {value: 2", "sockets: {value: 3", "pcie-l40s-8"),
+              ElementsAre(HasSubstr("4 PCIe switches over 3 sockets: a GPU's socket is not known")));
+  EXPECT_THAT(with_node("sockets: {value: 2", "sockets: {value: 3"), SizeIs(0)) << "NVSwitch: sockets carry no peers";
+}
+
+TEST_F(RefusedNode, PairsOfAnOddNumber) {
+  EXPECT_THAT(with_node("fabric: pcie",
+                        "fabric: nvlink-pairs\n"
+                        "nvlink_bandwidth: {value: 200GB/s, source: s, kind: assumed}",
+                        "gh200"),
+              testing::Contains(HasSubstr("missing key 'nvlink'")));
+  EXPECT_THAT(with_node("gpus: {value: 8", "gpus: {value: 1", "pcie-a100-8"),
+              testing::Contains(HasSubstr("1 GPUs make no pairs")));
+}
+
+TEST_F(RefusedNode, HostsThatDoNotDivide) {
+  EXPECT_THAT(with_node("hosts: {value: 18", "hosts: {value: 5", "gb200-nvl72"),
+              ElementsAre(HasSubstr("5 hosts do not divide the 72 GPUs")));
+}
+
+/// A shipped framework with one line changed.
+class RefusedFramework : public Refused {
+ protected:
+  std::vector<std::string> with_framework(const std::string& name, const std::string& from, const std::string& to) {
+    std::filesystem::create_directories(folder_ / "frameworks");
+    std::ifstream in(std::filesystem::path(ULYSIM_SOURCE_DIR) / "hw_models/catalog/frameworks" / (name + ".yaml"));
+    std::string text((std::istreambuf_iterator<char>(in)), {});
+    const auto at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    std::ofstream(folder_ / "frameworks/x.yaml") << text;
+    return messages([&] { std::ignore = Catalog(folder_).load_framework("x"); });
+  }
+};
+
+TEST_F(RefusedFramework, TilesOfTokensWithoutACount) {
+  EXPECT_THAT(with_framework("trl-fsdp2", "loss_tiling: {value: tokens", "loss_tiling: {value: hidden"),
+              ElementsAre(HasSubstr("loss_tile_tokens goes with loss_tiling tokens, and only with it")));
+}
+
+TEST_F(RefusedFramework, AWordThatIsNone) {
+  EXPECT_THAT(with_framework("torchtitan", "{value: every-second-gemm", "{value: every-second-gem"),
+              ElementsAre(HasSubstr("did you mean 'every-second-gemm'")));
+}
+
+TEST_F(RefusedFramework, AMissingFactThatHasNoDefault) {
+  EXPECT_THAT(with_framework("nemo", "\nnorm_forward:", "\n# norm_forward:"),
+              ElementsAre(HasSubstr("missing key 'norm_forward'")));
 }
 
 }  // namespace

@@ -1,0 +1,71 @@
+// Which question this answers: on the graphs of real plans, is folding exact to the picosecond?
+
+#include <gtest/gtest.h>
+
+#include "tests/study/lab.h"
+
+namespace ulysim::study {
+namespace {
+
+void expect_equal(const scenario::Scenario& scenario) {
+  const Machine machine = build_machine(scenario);
+  for (const scenario::PlanEntry& entry : feasible(scenario)) {
+    SCOPED_TRACE(entry.plan.name);
+    const auto stages = run_stages(scenario, machine, entry, Stage::timeline);
+    const results::Timeline unfolded = engine::simulate(
+        stages->parallel, stages->schedule, hardware(scenario, machine, entry), {.fold = engine::FoldMode::unfolded});
+    const auto ranks = static_cast<std::size_t>(stages->parallel.mesh.world());
+    ASSERT_EQ(unfolded.ranks.size(), ranks) << "unfolded: every rank for itself";
+    EXPECT_EQ(stages->timeline.end, unfolded.end);
+    std::size_t members = 0;
+    for (const results::RankTimeline& folded : stages->timeline.ranks) {
+      members += folded.members.size();
+      for (const RankId rank : folded.members) {
+        const results::RankTimeline& alone = unfolded.ranks[rank.index()];
+        ASSERT_EQ(alone.representative, rank);
+        for (std::size_t op = 0; op < folded.spans.size(); ++op) {
+          const std::string& name = stages->schedule.ops[op].op->name;
+          ASSERT_EQ(folded.spans[op].begin, alone.spans[op].begin) << name << " at rank " << rank.index();
+          ASSERT_EQ(folded.spans[op].end, alone.spans[op].end) << name << " at rank " << rank.index();
+        }
+      }
+    }
+    EXPECT_EQ(members, ranks);
+  }
+}
+
+class OneNode : public testing::TestWithParam<std::string> {};
+
+TEST_P(OneNode, FoldedIsUnfolded) {
+  expect_equal(load_run(GetParam()));
+}
+
+std::vector<std::string> one_node_runs() {
+  std::vector<std::string> names = run_names();
+  names.erase(std::remove_if(names.begin(), names.end(),
+                             [](const std::string& name) { return load_run(name).cluster.nodes > 1; }),
+              names.end());
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, OneNode, testing::ValuesIn(one_node_runs()), test_name);
+
+TEST(Folding, HoldsForUnevenRings) {
+  // Contiguous causal: every rank has other work. Striped: nearly equal work, other pairs.
+  expect_equal(parse({.training = "{sequence_length: 64Ki, tiled_loss: true}",
+                      .plans = "[{ring: 8, ring_layout: contiguous}, {ring: 8, ring_layout: striped}, "
+                               "{ulysses: 2, ring: 4, ring_layout: contiguous}, {ring: 8, ring_exchange: all-gather}, "
+                               "{ring: 4, data: 2, ring_layout: contiguous, gradient_accumulation: 2}]"}));
+}
+
+TEST(Folding, HoldsOnTwoNodes) {
+  expect_equal(parse({.cluster = "{node: dgx-h100, nodes: 2}",
+                      .training = "{sequence_length: 64Ki, tiled_loss: true, checkpoint_offload: cpu, "
+                                  "optimizer: {name: adamw, states: fp32, offload: cpu}}",
+                      .plans = "[{ulysses: 16}, {ring: 16}, {ulysses: 8, ring: 2}, {tensor: 8, data: 2}, "
+                               "{ulysses: 2, ring: 2, tensor: 2, data: 2, name: all-four}, "
+                               "{ulysses: 8, ring: 2, placement: [ring, ulysses, data, tensor], name: ring-inside}]"}));
+}
+
+}  // namespace
+}  // namespace ulysim::study

@@ -1,0 +1,168 @@
+// Which question this answers: are the states, checkpoints, logits and host copies of small plans those of a pencil?
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <fstream>
+
+#include "sim/memory/accountant.h"
+#include "sim/workload/shape.h"
+#include "tests/study/lab.h"
+
+namespace ulysim::study {
+namespace {
+
+// 4 layers of hidden 512, 8 heads of 64, FFN 1024, vocabulary 4096. All weights of a layer are cut under ZeRO-3; its
+// two norms (1024 elements) stay below the persistence threshold of 100,000.
+constexpr std::int64_t kHidden = 512;
+constexpr std::int64_t kLayers = 4;
+constexpr std::int64_t kVocab = 4096;
+constexpr std::int64_t kSmall = kLayers * 2 * kHidden + kHidden;
+constexpr std::int64_t kParameters =
+    kLayers * (4 * kHidden * kHidden + 3 * kHidden * 1024) + 2 * kVocab * kHidden + kSmall;
+
+class Tiny : public testing::Test {
+ protected:
+  Tiny() {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              ("tiny_model_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ / "config.json")
+        << R"({"model_type": "llama", "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,)"
+        << R"( "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 4096,)"
+        << R"( "max_position_embeddings": 1048576, "tie_word_embeddings": false})";
+  }
+  ~Tiny() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] scenario::Scenario study(const std::string& training, const std::string& plan) const {
+    return parse({.model = (folder_ / "config.json").string(), .training = training, .plans = "[" + plan + "]"});
+  }
+  struct Books {
+    memory::MemoryResult rank{};
+    std::unique_ptr<Stages> stages{};
+  };
+  [[nodiscard]] Books books(const std::string& training, const std::string& plan) const {
+    const scenario::Scenario scenario = study(training, plan);
+    const Machine machine = build_machine(scenario);
+    Books out{.stages = run_stages(scenario, machine, scenario.plans.front(), Stage::timeline)};
+    out.rank = memory::account(out.stages->parallel, out.stages->schedule, out.stages->timeline.ranks.front());
+    return out;
+  }
+  static std::int64_t at_peak(const Books& books, workload::MemoryKind kind) {
+    return books.rank.gpu.at_peak.at(static_cast<std::size_t>(kind));
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Tiny, StatesAreShardedAsTheStageSays) {
+  // 2 weight + 2 gradient + 12 master and moments, over 8 ranks (ZeRO, arXiv 1910.02054 §3). Before the first op only
+  // these are there. Cut tensors are rounded up to whole elements, at most one each of 14 B, 50 of them.
+  const std::int64_t p = kParameters;
+  const std::array<std::int64_t, 4> expected{16 * p, 4 * p + 12 * p / 8, 2 * p + 14 * p / 8,
+                                             16 * p / 8 + 2 * kSmall * 7 / 8};
+  for (std::size_t stage = 0; stage < expected.size(); ++stage) {
+    const Books b = books("{sequence_length: 2048, zero: " + std::to_string(stage) + "}", "{}");
+    const auto states = static_cast<double>(b.rank.gpu.curve.front().bytes);
+    EXPECT_EQ(b.rank.gpu.curve.front().at, Instant{});
+    EXPECT_NEAR(states, static_cast<double>(expected.at(stage)), 700.0) << "ZeRO stage " << stage;
+  }
+}
+
+TEST_F(Tiny, SequenceRanksShareStatesToo) {
+  const Books data = books("{sequence_length: 2048}", "{}");
+  for (const std::string plan : {"{ulysses: 8}", "{ring: 8}", "{ulysses: 2, ring: 2, data: 2}"}) {
+    EXPECT_EQ(books("{sequence_length: 2048}", plan).rank.gpu.curve.front().bytes, data.rank.gpu.curve.front().bytes)
+        << plan;
+  }
+}
+
+TEST_F(Tiny, TheOptimizerOnTheHostLeavesWeightsOnTheGpu) {
+  const Books b = books("{sequence_length: 2048, optimizer: {name: adamw, states: fp32, offload: cpu}}", "{}");
+  EXPECT_NEAR(static_cast<double>(b.rank.gpu.curve.front().bytes),
+              static_cast<double>(2 * kParameters / 8 + 2 * kSmall * 7 / 8), 100.0);
+  // fp32 master, two moments, fp32 and bf16 gradient: 18 B (DeepSpeed stage3.py).
+  EXPECT_NEAR(static_cast<double>(b.rank.host.peak), static_cast<double>(18 * kParameters / 8), 100.0);
+}
+
+// Logits are the largest thing by far: 8 · 4096 of them a token against 512 hidden elements.
+TEST_F(Tiny, AtTheLossAllCheckpointsAndAllLogitsAreAlive) {
+  const std::int64_t tokens = 65536 / 8;
+  const Books b = books("{sequence_length: 65536, recompute: full}", "{ulysses: 8}");
+  EXPECT_EQ(at_peak(b, workload::MemoryKind::checkpoints), kLayers * tokens * kHidden * 2) << "L·s·h·e";
+  // transformers: fp32 log-softmax 4, its gradient 4, that of nll 4; the bf16 gradient of the logits is one of them.
+  EXPECT_EQ(at_peak(b, workload::MemoryKind::logits), 12 * tokens * kVocab);
+}
+
+TEST_F(Tiny, OffloadFreesTheCheckpoints) {
+  const std::int64_t tokens = 65536 / 8;
+  const std::int64_t one = tokens * kHidden * 2;
+  const Books kept = books("{sequence_length: 65536, tiled_loss: true}", "{ulysses: 8}");
+  const Books moved = books("{sequence_length: 65536, tiled_loss: true, checkpoint_offload: cpu}", "{ulysses: 8}");
+  EXPECT_EQ(at_peak(kept, workload::MemoryKind::checkpoints), kLayers * one);
+  EXPECT_LE(at_peak(moved, workload::MemoryKind::checkpoints), 2 * one) << "the one in use and one on its way";
+  EXPECT_EQ(kept.rank.gpu.peak - moved.rank.gpu.peak,
+            kLayers * one - at_peak(moved, workload::MemoryKind::checkpoints));
+  EXPECT_EQ(moved.rank.host.peak, kLayers * one);
+}
+
+/// Bytes that are there while attention backward runs and neither before nor after.
+std::int64_t attention_scratch(const workload::OpGraph& graph) {
+  std::int64_t bytes = 0;
+  for (const workload::BlockTemplate& block : graph.templates) {
+    for (const workload::Body& body : block.bodies) {
+      for (const workload::Op& op : body.ops) {
+        for (const TensorId id : op.allocs) {
+          if (block.tensor(id).kind == workload::MemoryKind::attention_workspace) {
+            EXPECT_EQ(op.name, "attention_backward");
+            EXPECT_EQ(std::count(op.frees.begin(), op.frees.end(), id), 1);
+            bytes += workload::held_bytes(graph, body, block.tensor(id)).value();
+          }
+        }
+      }
+    }
+  }
+  return bytes;
+}
+
+TEST_F(Tiny, AttentionBackwardNeedsItsScratch) {
+  // fp32 dQ: 4 B an element of all heads; grouped heads in FlashAttention-2 expand dK and dV to all query heads in bf16
+  // (4 B more), in FlashAttention-3 they take fp32 dK and dV of the key/value heads (8 · 8/32 = 2 B).
+  const auto scratch = [](const std::string& model, const std::string& kernel) {
+    const scenario::Scenario scenario =
+        parse({.model = model,
+               .training = "{sequence_length: 65536, attention: {implementation: " + kernel + ", mask: causal}}",
+               .plans = "[{ulysses: 8}]"});
+    return attention_scratch(
+        run_stages(scenario, build_machine(scenario), scenario.plans.front(), Stage::parallel)->parallel);
+  };
+  EXPECT_EQ(scratch(folder_ / "config.json", "flash-attention-2"), 65536 / 8 * kHidden * 4);
+  EXPECT_EQ(scratch("llama-3.1-8b", "flash-attention-2"), 65536 / 8 * 4096 * 8);
+  EXPECT_EQ(scratch("llama-3.1-8b", "flash-attention-3"), 65536 / 8 * 4096 * 6);
+}
+
+TEST_F(Tiny, WithoutRecomputeEveryLayerKeepsItsActivations) {
+  const std::int64_t tokens = 65536 / 8;
+  const Books full = books("{sequence_length: 65536, recompute: full, tiled_loss: true}", "{ulysses: 8}");
+  const Books none = books("{sequence_length: 65536, recompute: none, tiled_loss: true}", "{ulysses: 8}");
+  EXPECT_EQ(at_peak(none, workload::MemoryKind::checkpoints), 0);
+  // At the least Q, K, V and O before and after their all-to-all, the two norms' outputs and three of the MLP.
+  EXPECT_GT(none.rank.gpu.peak - full.rank.gpu.peak, (kLayers - 1) * tokens * 2 * (8 * kHidden + 3 * 1024));
+}
+
+TEST(HostMemory, PinnedCheckpointsTakePowersOfTwo) {
+  // 31,488 tokens of 4096 bf16 elements are 246 MiB: 256 as the pinned allocator rounds; 32 layers, 8 GPUs a node.
+  const scenario::Scenario scenario = load_run("llama3-8b-book-8xh100");
+  const auto moved = std::find_if(scenario.plans.begin(), scenario.plans.end(), [](const scenario::PlanEntry& entry) {
+    return entry.plan.checkpoint_offload == strategies::Offload::cpu;
+  });
+  ASSERT_NE(moved, scenario.plans.end());
+  const results::Figures f = figures_of(scenario, static_cast<std::size_t>(moved - scenario.plans.begin()));
+  constexpr std::int64_t kOne = 251'904 / 8 * 4096 * 2;
+  EXPECT_EQ(std::bit_ceil(static_cast<std::uint64_t>(kOne)), 256U << 20);
+  EXPECT_EQ(f.peak_host_memory_per_node.value(), (std::int64_t{256} << 20) * 32 * 8);
+  EXPECT_EQ(figures_of(scenario, 0).peak_host_memory_per_node.value(), 0) << "nothing is moved in the first plan";
+}
+
+}  // namespace
+}  // namespace ulysim::study
