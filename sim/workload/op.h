@@ -66,6 +66,7 @@ struct AttentionWork {
   kernel::Direction direction{kernel::Direction::forward};
   Mask mask{};
   std::int64_t key_shift{};
+  std::optional<std::size_t> table{};  ///< of OpGraph::attention_tables, once they are made
 };
 
 /// Bytes moved for each local element of a tensor.

@@ -128,8 +128,9 @@ std::int64_t keys_of(const TokenRange& k, const BlockSparse& pattern, std::int64
   const std::int64_t first = k.first / pattern.block;
   const std::int64_t last = last_of(k) / pattern.block;
   for (const std::int64_t edge : {first, last}) {
-    if (edge >= blocks.from && edge < blocks.to && kept_blocks(pattern, row, edge, edge + 1) > 0) {
-      sum -= whole - clipped(k, edge * pattern.block, (edge + 1) * pattern.block).count();
+    const std::int64_t missing = whole - clipped(k, edge * pattern.block, (edge + 1) * pattern.block).count();
+    if (missing > 0 && edge >= blocks.from && edge < blocks.to && kept_blocks(pattern, row, edge, edge + 1) > 0) {
+      sum -= missing;
     }
     if (first == last) {
       break;
