@@ -138,6 +138,10 @@ std::string to_csv(const results::StudyResult& study) {
     table.add("nodes", fmt::to_string(study.scenario.nodes));
     table.add("gpus", fmt::to_string(study.scenario.gpus));
     table.add("plan", text_cell(plan.name));
+    if (plan.longest) {
+      table.add("max_sequence_length", plan.longest->tokens ? fmt::to_string(*plan.longest->tokens) : std::string());
+      table.add("limit", results::name(plan.longest->limit));
+    }
     table.add("feasible", plan.feasible() ? "true" : "false");
     table.add("fit", fit_text(plan));
     table.add("reasons", text_cell(reasons(plan)));

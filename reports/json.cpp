@@ -157,6 +157,20 @@ void add_figures(const std::optional<results::Figures>& figures, ordered_json& o
   }
 }
 
+void add_longest(const results::LongestSequence& longest, ordered_json& out) {
+  ordered_json lifts = ordered_json::array();
+  for (const results::Lift& lift : longest.lifts) {
+    lifts.push_back({{"option", lift.option},
+                     {"max_sequence_length", lift.max_sequence_length},
+                     {"step_time_s", seconds(lift.step_time)}});
+  }
+  out["max_sequence_length"] = or_null(longest.tokens);
+  out["limit"] = results::name(longest.limit);
+  out["next_sequence_length"] = or_null(longest.next_tokens);
+  out["limit_reasons"] = longest.reasons;
+  out["lifts"] = std::move(lifts);
+}
+
 ordered_json plan_json(const results::PlanResult& plan) {
   ordered_json reasons = ordered_json::array();
   ordered_json details = ordered_json::array();
@@ -182,7 +196,11 @@ ordered_json plan_json(const results::PlanResult& plan) {
   for (const auto& [key, value] : plan.options) {
     options[key] = value;
   }
-  ordered_json out{{"name", plan.name}, {"feasible", plan.feasible()}};
+  ordered_json out{{"name", plan.name}};
+  if (plan.longest) {
+    add_longest(*plan.longest, out);
+  }
+  out["feasible"] = plan.feasible();
   out["fits"] = plan.feasible() ? ordered_json(plan.fits()) : ordered_json(nullptr);
   out["fit"] = plan.feasible() ? ordered_json(fit_name(plan.figures->fit())) : ordered_json(nullptr);
   out["reasons"] = std::move(reasons);

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "reports/factories.h"
+#include "reports/longest.h"
+#include "reports/memory_picture.h"
 #include "reports/text.h"
 #include "reports/verdict.h"
 #include "sim/base/format.h"
@@ -94,8 +96,8 @@ std::string plans_table(const StudyResult& study, const Style& style) {
 
 std::string head(const StudyResult& study) {
   const results::ScenarioEcho& s = study.scenario;
-  return fmt::format("{}: {}, {} tokens, {} × {} ({} × {})", s.name, s.model, human_count(s.sequence_length), s.gpus,
-                     s.gpu, s.nodes, s.node);
+  const std::string tokens = is_longest(study) ? "" : fmt::format("{} tokens, ", human_count(s.sequence_length));
+  return fmt::format("{}: {}, {}{} × {} ({} × {})", s.name, s.model, tokens, s.gpus, s.gpu, s.nodes, s.node);
 }
 
 std::string bindings(const StudyResult& study, std::size_t width) {
@@ -171,14 +173,8 @@ std::string details(const PlanResult& plan, const Style& style) {
                  {.title = "exposed", .align = Align::right}},
                 rows, style.width);
   }
-  rows.clear();
-  for (const results::NamedBytes& p : f.memory) {
-    if (p.bytes.value() > 0) {
-      rows.push_back({{.text = in_words(p.name)}, {.text = human(p.bytes)}});
-    }
-  }
   out += '\n';
-  out += grid({{.title = "GPU memory at its peak"}, {.title = "", .align = Align::right}}, rows, style.width);
+  out += memory_picture(f, style);
   if (!f.peak_tensors.empty()) {
     out += "\nLargest at the peak:\n";
     for (std::size_t i = 0; i < std::min(f.peak_tensors.size(), kMostTensors); ++i) {
@@ -187,23 +183,26 @@ std::string details(const PlanResult& plan, const Style& style) {
                          t.count > 1 ? fmt::format(" ({} of them)", t.count) : "");
     }
   }
-  if (f.peak_host_memory_per_node.value() > 0) {
-    out += fmt::format("\nHost memory: {} of {} a node\n", human(f.peak_host_memory_per_node),
-                       human(f.host_memory_capacity_per_node));
-  }
   return out;
 }
 
 std::string to_text(const StudyResult& study, const Style& style) {
   const bool good = results::winner(study).has_value();
-  std::string answer = wrapped(printable(verdict(study)), style.width, 2);
+  const bool longest = is_longest(study);
+  std::string answer = wrapped(printable(longest ? longest_verdict(study) : verdict(study)), style.width, 2);
   if (style.colour) {
     answer.pop_back();
     answer = fmt::format("{}{}{}{}\n", kBold, good ? kGreen : kRed, answer, kPlain);
   }
-  std::string out = wrapped(printable(head(study)), style.width, 2) + answer + '\n' + plans_table(study, style);
-  out += bindings(study, style.width);
-  out += fixes(study, style.width);
+  std::string out = wrapped(printable(head(study)), style.width, 2) + answer + '\n';
+  if (longest) {
+    out += longest_table(study, style);
+    out += limits(study, style.width);
+  } else {
+    out += plans_table(study, style);
+    out += bindings(study, style.width);
+    out += fixes(study, style.width);
+  }
   out += whole_run(study, style.width);
   if (study.plans.size() == 1 && study.plans.front().figures) {
     out += details(study.plans.front(), style);

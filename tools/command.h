@@ -61,6 +61,7 @@ struct Command {
 // One per command, each defined in cmd_NAME.cpp and listed in commands.cpp.
 [[nodiscard]] Command run_command();
 [[nodiscard]] Command compare_command();
+[[nodiscard]] Command maxseq_command();
 [[nodiscard]] Command validate_command();
 [[nodiscard]] Command calibrate_command();
 [[nodiscard]] Command model_command();

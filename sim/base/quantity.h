@@ -64,8 +64,8 @@ inline constexpr double kPicosecondsPerSecond = 1e12;
 /// No single duration may exceed 100 days, so that sums stay far from the int64 limit.
 inline constexpr double kLongestSeconds = 100.0 * 86400.0;
 
-/// An instant of the simulated step: picoseconds since its begin. Instants only move by durations,
-/// and the addition is checked.
+/// An instant of the simulated step: picoseconds since its begin. Instants only move by durations; RangeError when the
+/// sum does not fit.
 class Instant {
  public:
   constexpr Instant() = default;
@@ -74,8 +74,9 @@ class Instant {
 
   friend Instant operator+(Instant t, Duration d) {
     std::int64_t sum = 0;
-    ULYSIM_CHECK(!__builtin_add_overflow(t.value_, d.value(), &sum), "instant overflow: {} ps + {} ps", t.value_,
-                 d.value());
+    if (__builtin_add_overflow(t.value_, d.value(), &sum)) [[unlikely]] {
+      throw RangeError("the step takes more than 106 days, which is as far as its clock reaches");
+    }
     return Instant(sum);
   }
   friend constexpr Duration operator-(Instant a, Instant b) { return Duration(a.value_ - b.value_); }

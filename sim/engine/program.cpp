@@ -64,11 +64,12 @@ class Preparer {
     if (host.node_rate <= 0.0) {
       return {};
     }
-    const auto ranks = static_cast<double>(machine_.cluster->gpus_per_node());
+    const spec::Cluster& cluster = *machine_.cluster;
+    const auto ranks = static_cast<double>(std::min(cluster.gpus_per_node(), cluster.gpus_per_host()));
     const std::int64_t elements = workload::local_elements(block.tensor(host.traffic.front().tensor), graph_.mesh);
     const double cores = static_cast<double>(elements) * ranks / host.node_rate;
-    const double memory =
-        static_cast<double>(payload) * ranks / machine_.cluster->node.host_memory_bandwidth.value.value();
+    const double memory = static_cast<double>(payload) * ranks * static_cast<double>(cluster.node.hosts.value) /
+                          cluster.node.host_memory_bandwidth.value.value();
     return duration_from_seconds(std::max(0.0, cores - memory), "the host optimizer");
   }
 

@@ -124,6 +124,33 @@ struct Figures {
   std::vector<TraceRank> trace{};  ///< empty unless asked for
 };
 
+/// What stops a plan from a longer sequence.
+enum class Limit : std::uint8_t {
+  gpu_memory,
+  host_memory,
+  heads,           ///< heads do not divide by the degrees, at any length
+  plan,            ///< the plan cannot run at any length for another reason
+  sequence_bound,  ///< the longest sequence that a scenario or the simulator's clock takes is reached
+};
+/// "gpu-memory", "host-memory", "heads", "plan", "sequence-bound".
+[[nodiscard]] const char* name(Limit limit);
+
+/// One more option, and how far it would reach.
+struct Lift {
+  std::string option{};  ///< as a plan's keys: "tiled_loss: true"
+  std::int64_t max_sequence_length{};
+  Duration step_time{};  ///< at that length
+};
+
+/// The longest sequence that a plan trains.
+struct LongestSequence {
+  std::optional<std::int64_t> tokens{};  ///< absent: none trains
+  Limit limit{};
+  std::optional<std::int64_t> next_tokens{};  ///< the next legal length, which `limit` stops
+  std::vector<std::string> reasons{};         ///< why, there; of a plan that cannot run: its own
+  std::vector<Lift> lifts{};                  ///< longest first
+};
+
 /// One plan of a study.
 struct PlanResult {
   std::string name{};
@@ -133,6 +160,8 @@ struct PlanResult {
   std::vector<std::string> does_not_fit{};  ///< "does not fit: 92.1 of 80 GiB; logits 17.2 GiB"; also why it is risky
   std::vector<std::string> suggestions{};   ///< the fix beside the failure: "turn on tiled_loss"
   std::optional<Figures> figures{};         ///< also when it does not fit; absent only when infeasible
+  /// Only of `maxseq`, whose figures are at that length (where none trains: at the shortest).
+  std::optional<LongestSequence> longest{};
 
   [[nodiscard]] bool feasible() const { return figures.has_value(); }
   [[nodiscard]] bool fits() const { return figures && figures->fit() != Fit::no; }

@@ -53,7 +53,7 @@ struct ScenarioEcho {
   std::optional<double> price_per_gpu_hour{};
 };
 
-/// What `run` (one plan) and `compare` (all of them) hand to the report writers.
+/// What `run` (one plan), `compare` and `maxseq` (all of them) hand to the report writers.
 struct StudyResult {
   ScenarioEcho scenario{};
   ModelInfo model{};
@@ -63,7 +63,8 @@ struct StudyResult {
 };
 
 /// The plan with the most tokens/s/GPU among those that fit (the first of equals); none when none fits.
-/// Where all global batches are equal that is the shortest step.
+/// Where all global batches are equal that is the shortest step. Of `maxseq` the plan with the longest sequence, by
+/// tokens/s/GPU among equals.
 [[nodiscard]] std::optional<std::size_t> winner(const StudyResult& study);
 
 /// One published figure against its prediction, in the source's unit.

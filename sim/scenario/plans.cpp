@@ -110,15 +110,22 @@ void resolve_batch(Section& section, const Training& training, strategies::Plan&
   plan.accumulation = *training.global_batch / at_once;
 }
 
+constexpr double kMostElements = 1.0e18;
+
+/// Elements of the widest tensor of a micro step, for each token of the sequence.
+double elements_per_token(const workload::Transformer& model, const strategies::Plan& plan) {
+  const auto widest = static_cast<double>(std::max({model.hidden, model.ffn, model.vocab}));
+  return static_cast<double>(plan.micro_batch) * static_cast<double>(plan.mesh.size(MeshAxis::data)) * widest * 8.0;
+}
+
 /// Numbers that are sane alone and absurd together.
 void check_sizes(Section& section, const PlanContext& context, const strategies::Plan& plan) {
-  constexpr double kMostElements = 1.0e18;
   constexpr std::int64_t kMostLayerRuns = 1 << 18;
   const workload::Transformer& model = *context.model;
   const auto widest = static_cast<double>(std::max({model.hidden, model.ffn, model.vocab}));
   const double tokens = static_cast<double>(plan.sequence_length) * static_cast<double>(plan.micro_batch) *
                         static_cast<double>(plan.mesh.size(MeshAxis::data));
-  if (tokens * widest * 8.0 > kMostElements) {
+  if (static_cast<double>(plan.sequence_length) * elements_per_token(model, plan) > kMostElements) {
     section.error_here(fmt::format("{:.3g} tokens in one micro step of a model {:.3g} wide are more than can be held",
                                    tokens, widest));
   }
@@ -131,6 +138,11 @@ void check_sizes(Section& section, const PlanContext& context, const strategies:
 }
 
 }  // namespace
+
+std::int64_t longest_sequence(const workload::Transformer& model, const strategies::Plan& plan) {
+  const double held = kMostElements / elements_per_token(model, plan);
+  return held < static_cast<double>(kLongestSequence) ? static_cast<std::int64_t>(held) : kLongestSequence;
+}
 
 std::string derived_name(const PlanEntry& entry) {
   std::vector<std::string> parts;

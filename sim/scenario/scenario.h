@@ -63,6 +63,9 @@ struct ScenarioText {
 [[nodiscard]] Scenario parse_scenario(const ScenarioText& text, const std::filesystem::path& data,
                                       const LoadOptions& options);
 
+/// The longest sequence_length that a scenario may give to this plan.
+[[nodiscard]] std::int64_t longest_sequence(const workload::Transformer& model, const strategies::Plan& plan);
+
 /// Every resolved key of a plan with its value as text, in schema order: for the echo in results.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> options_of(const PlanEntry& entry);
 

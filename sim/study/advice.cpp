@@ -5,35 +5,12 @@
 #include <algorithm>
 
 #include "sim/base/format.h"
+#include "sim/study/fixes.h"
 #include "sim/study/simulate.h"
 
 namespace ulysim::study {
 
 namespace {
-
-using strategies::Offload;
-using strategies::Plan;
-using strategies::Recompute;
-
-struct Fix {
-  const char* text{};
-  bool (*applies)(const Plan&);
-  void (*turn_on)(Plan&);
-};
-
-/// In the order in which one would try them: cheapest in time first.
-constexpr std::array<Fix, 6> kFixes{{
-    {"tiled_loss: true", [](const Plan& p) { return !p.tiled_loss; }, [](Plan& p) { p.tiled_loss = true; }},
-    {"zero: 3", [](const Plan& p) { return p.zero < 3; }, [](Plan& p) { p.zero = 3; }},
-    {"tiled_mlp: true", [](const Plan& p) { return !p.tiled_mlp; }, [](Plan& p) { p.tiled_mlp = true; }},
-    {"optimizer: {offload: cpu}", [](const Plan& p) { return p.optimizer_offload == Offload::none && p.zero > 0; },
-     [](Plan& p) { p.optimizer_offload = Offload::cpu; }},
-    {"recompute: full", [](const Plan& p) { return p.recompute != Recompute::full; },
-     [](Plan& p) { p.recompute = Recompute::full; }},
-    {"checkpoint_offload: cpu",
-     [](const Plan& p) { return p.checkpoint_offload == Offload::none && p.recompute == Recompute::full; },
-     [](Plan& p) { p.checkpoint_offload = Offload::cpu; }},
-}};
 
 struct Outcome {
   std::string text{};
@@ -94,7 +71,7 @@ std::vector<std::string> advise(const scenario::Scenario& scenario, const Machin
   std::vector<Outcome> fitting;
   scenario::PlanEntry all = entry;
   std::string all_text;
-  for (const Fix& fix : kFixes) {
+  for (const Fix& fix : fixes()) {
     if (!fix.applies(entry.plan)) {
       continue;
     }

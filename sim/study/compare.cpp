@@ -2,7 +2,7 @@
 
 #include "sim/base/format.h"
 #include "sim/study/advice.h"
-#include "sim/study/provenance.h"
+#include "sim/study/asked.h"
 #include "sim/study/simulate.h"
 #include "sim/study/study.h"
 
@@ -10,27 +10,14 @@ namespace ulysim::study {
 
 namespace {
 
-results::StudyResult study_of(const scenario::Scenario& scenario) {
-  results::StudyResult study{
-      .scenario = {.name = scenario.name,
-                   .model = scenario.model_name,
-                   .node = scenario.cluster.node.name,
-                   .gpu = scenario.cluster.gpu.name,
-                   .nodes = scenario.cluster.nodes,
-                   .gpus = scenario.cluster.gpus,
-                   .topology = scenario.cluster.network.topology,
-                   .sequence_length = scenario.plans.front().plan.sequence_length,
-                   .total_tokens = scenario.total_tokens,
-                   .price_per_gpu_hour = scenario.price_per_gpu_hour},
-      .model = model_info(scenario.model),
-      .parameters = parameters_of(scenario),
-  };
-  const std::int64_t positions = scenario.model.max_positions;
+results::StudyResult begin(const scenario::Scenario& scenario) {
+  results::StudyResult study = study_of(scenario);
   // Positions begin anew with each packed document.
   const std::int64_t longest = scenario.plans.front().plan.document_lengths().longest;
-  if (positions > 0 && longest > positions) {
+  if (beyond_positions(scenario, longest)) {
     study.warnings.push_back(fmt::format("{} tokens are beyond the {} positions that {} was made for",
-                                         human_count(longest), human_count(positions), scenario.model.name));
+                                         human_count(longest), human_count(scenario.model.max_positions),
+                                         scenario.model.name));
   }
   return study;
 }
@@ -65,7 +52,7 @@ void add_plan(const scenario::Scenario& scenario, const Machine& machine, const 
 }  // namespace
 
 results::StudyResult compare(const scenario::Scenario& scenario, const StudyOptions& options) {
-  results::StudyResult study = study_of(scenario);
+  results::StudyResult study = begin(scenario);
   const Machine machine = build_machine(scenario);
   for (const scenario::PlanEntry& entry : scenario.plans) {
     add_plan(scenario, machine, entry, options, study);
@@ -74,7 +61,7 @@ results::StudyResult compare(const scenario::Scenario& scenario, const StudyOpti
 }
 
 results::StudyResult run(const scenario::Scenario& scenario, const StudyOptions& options) {
-  results::StudyResult study = study_of(scenario);
+  results::StudyResult study = begin(scenario);
   add_plan(scenario, build_machine(scenario), scenario.plans.front(), options, study);
   return study;
 }

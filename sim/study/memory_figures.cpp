@@ -110,9 +110,8 @@ void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& e
     figures.peak_tensors.push_back({.name = h.name, .kind = name(h.kind), .bytes = Bytes(h.bytes), .count = h.count});
   }
   figures.memory_curve = thinned(books.gpu.curve, books.gpu.peak_at);
-  const spec::Node& node = scenario.cluster.node;
   figures.peak_host_memory_per_node = Bytes(host_bytes(f, books.host) * scenario.cluster.gpus_per_node());
-  figures.host_memory_capacity_per_node = node.host_memory.value - node.host_memory_reserved.value;
+  figures.host_memory_capacity_per_node = scenario.cluster.usable_host_memory_per_node();
   figures.gpu_fit = fit_of(figures.peak_gpu_memory, figures.gpu_memory_capacity, f.risky_margin.value);
   figures.host_fit =
       fit_of(figures.peak_host_memory_per_node, figures.host_memory_capacity_per_node, f.risky_margin.value);

@@ -103,6 +103,7 @@ std::vector<results::Parameter> kernel_parameters(const scenario::Scenario& scen
     c.add(name + "efficiency_64", profile.efficiency_64);
     c.add(name + "efficiency_128", profile.efficiency_128);
     c.add(name + "masked_factor", profile.masked_factor);
+    c.add(name + "masked_keys", profile.masked_keys);
     c.add(name + "saturation_keys", profile.saturation_keys);
     c.add(name + "imbalance", profile.imbalance);
     c.add(name + "launch", profile.launch);

@@ -135,8 +135,13 @@ void set_sequence_costs(const scenario::PlanEntry& entry, const Stages& stages, 
 
 results::Figures figures_of(const scenario::Scenario& scenario, const Machine& machine,
                             const scenario::PlanEntry& entry, const Stages& stages, const StudyOptions& options) {
-  const auto gpus = static_cast<double>(scenario.cluster.gpus);
   const Duration step = stages.timeline.end - Instant{};
+  if (options.detail == Detail::memory) {
+    results::Figures figures{.step_time = step};
+    set_memory(scenario, entry, stages.parallel, highest_books(stages), figures);
+    return figures;
+  }
+  const auto gpus = static_cast<double>(scenario.cluster.gpus);
   const double time = std::max(seconds(step), 1e-12);
   const results::RankTimeline& last = last_rank(stages.schedule, stages.timeline);
   Breakdown breakdown = break_down(stages.schedule, last, stages.timeline.end);

@@ -12,6 +12,7 @@
 namespace ulysim::study {
 
 enum class Detail : std::uint8_t {
+  memory,  ///< of the figures only step time and memory, the same as in `figures`
   figures,
   trace,  ///< also `Figures::trace`: every span of every simulated rank class
 };
@@ -26,6 +27,10 @@ struct StudyOptions {
 
 /// The first plan only.
 [[nodiscard]] results::StudyResult run(const scenario::Scenario& scenario, const StudyOptions& options);
+
+/// The longest sequence that trains, for every plan, and its figures there; lengths of the scenario do not matter.
+/// Found on the simulated memory of legal lengths (see legal_lengths.h), each known to fit and the next one not to.
+[[nodiscard]] results::StudyResult maxseq(const scenario::Scenario& scenario, const StudyOptions& options);
 
 /// What `explain` prints; the scenario itself is printed by scenario::describe.
 enum class Stage : std::uint8_t { logical, parallel, timeline };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/check.h"
+#include "sim/study/maxseq.h"
 #include "sim/study/study.h"
 #include "sim/study/validate_file.h"
 #include "sim/study/validate_score.h"
@@ -77,16 +78,27 @@ std::optional<double> in_source_unit(const Measurement& row, const PlanResult& p
   return std::nullopt;
 }
 
+void predict_longest(const scenario::Scenario& scenario, ValidationRow& out) {
+  const results::LongestSequence longest =
+      *longest_of(scenario, build_machine(scenario), scenario.plans.front(), {.detail = Detail::memory}).longest;
+  if (longest.tokens) {
+    out.predicted = static_cast<double>(*longest.tokens);
+    out.note = fmt::format("limit: {}", results::name(longest.limit));
+  } else {
+    out.note = fmt::format("trains at no length: {}", fmt::join(longest.reasons, "; "));
+  }
+}
+
 void predict(const Measurement& row, ValidationRow& out) {
   if (!row.scenario) {
     out.note = row.refused;
     return;
   }
-  if (row.metric == Metric::max_sequence_length) {
-    out.note = "max_sequence_length is not yet predicted";
-    return;
-  }
   try {
+    if (row.metric == Metric::max_sequence_length) {
+      predict_longest(*row.scenario, out);
+      return;
+    }
     const results::StudyResult study = run(*row.scenario, {.detail = Detail::figures});
     ULYSIM_CHECK(!study.plans.empty(), "row '{}' has no plan in its result", row.id);
     const PlanResult& plan = study.plans.front();

@@ -80,4 +80,28 @@ inline results::StudyResult example() {
   return study;
 }
 
+/// The same plans asked for their longest sequences: two are stopped by memory, one reaches the end, one never runs.
+inline results::StudyResult longest_example() {
+  using results::Limit;
+  results::StudyResult study = example();
+  study.plans[0].longest = {.tokens = 1'600'000,
+                            .limit = Limit::gpu_memory,
+                            .next_tokens = 1'606'000,
+                            .reasons = {"does not fit: 80.1 of 80.0 GiB; logits 60 GiB"},
+                            .lifts = {{"tiled_loss: true", 3'200'000, Duration(400 * kSecond)},
+                                      {"zero: 3", 1'700'000, Duration(110 * kSecond)}}};
+  study.plans[1].longest = {.tokens = 1'500'000,
+                            .limit = Limit::host_memory,
+                            .next_tokens = 1'506'000,
+                            .reasons = {"does not fit: 2049.0 of 2048.0 GiB of host memory a node"}};
+  study.plans[2].figures = figures(110, 9, 60);
+  study.plans[2].does_not_fit.clear();
+  study.plans[2].suggestions.clear();
+  study.plans[2].longest = {.tokens = 2'147'483'648,
+                            .limit = Limit::sequence_bound,
+                            .reasons = {"2,147,483,648 tokens are the most that a scenario can ask for"}};
+  study.plans[3].longest = {.limit = Limit::heads, .reasons = {"32 heads do not divide by 7"}};
+  return study;
+}
+
 }  // namespace ulysim::reports

@@ -32,6 +32,20 @@ TEST(Golden, ASinglePlanShowsWhereItsTimeAndMemoryGo) {
   expect_golden("reports/table_single.golden", written("table", study, {.unicode = true}));
 }
 
+TEST(Golden, LongestSequences) {
+  const results::StudyResult study = longest_example();
+  expect_golden("reports/longest_unicode.golden", written("table", study, {.unicode = true}));
+  expect_golden("reports/longest_ascii.golden", written("table", study, {.width = 60}));
+  expect_golden("reports/longest_json.golden", written("json", study));
+  expect_golden("reports/longest_csv.golden", written("csv", study));
+}
+
+TEST(Golden, NoSequenceIsShortEnough) {
+  results::StudyResult study = longest_example();
+  study.plans = {study.plans.back()};
+  expect_golden("reports/longest_none.golden", written("table", study, {.unicode = true}));
+}
+
 TEST(Golden, Json) {
   expect_golden("reports/study_json.golden", written("json", example()));
 }

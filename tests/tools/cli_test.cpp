@@ -26,7 +26,8 @@ const std::string kTooLong =
 
 TEST(Help, EveryCommandHasExamples) {
   const Sandbox sandbox;
-  for (const char* command : {"run", "compare", "validate", "calibrate", "model", "explain", "list", "check"}) {
+  for (const char* command :
+       {"run", "compare", "maxseq", "validate", "calibrate", "model", "explain", "list", "check"}) {
     const Outcome outcome = sandbox.run({command, "--help"});
     EXPECT_EQ(outcome.status, 0) << command;
     EXPECT_THAT(outcome.out, HasSubstr(std::string("Usage: ulysim ") + command)) << command;
@@ -56,6 +57,8 @@ TEST(Usage, WhatMakesNoSenseIsASentenceAndStatus2) {
       {"calibrate", "show", "h1000"},
       {"model", "llama-9"},
       {"compare", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--seq", "many"},
+      {"compare", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--seq", "256Mi", "--plan",
+       "ulysses=8"},  // 106 days
   };
   for (const auto& arguments : wrong) {
     const Outcome outcome = sandbox.run(arguments);
@@ -151,6 +154,38 @@ TEST(Run, APlanThatCannotRunOrDoesNotFitIsStatus3AndItsResultIsWritten) {
   const Outcome large = sandbox.run({"run", sandbox.write("long.yaml", kTooLong), "--json", json.string()});
   EXPECT_EQ(large.status, 3) << large.err;
   EXPECT_THAT(content_of(json), HasSubstr("\"fits\": false"));
+}
+
+TEST(Maxseq, GivesTheContractsJsonBesideThatOfCompare) {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run({"maxseq", sandbox.write("s.yaml", kSmall), "--json", "-"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const config::Node root = config::parse_json(outcome.out, "result");
+  ASSERT_EQ(root.find("plans")->items.size(), 2U);
+  for (const config::Node& plan : root.find("plans")->items) {
+    for (const char* key : {"name", "max_sequence_length", "limit", "limit_reasons", "next_sequence_length", "lifts",
+                            "feasible", "fits", "step_time_s", "tokens_per_s_per_gpu", "peak_gpu_memory_gib",
+                            "peak_host_memory_gib_per_node", "memory", "breakdown"}) {
+      EXPECT_NE(plan.find(key), nullptr) << key;
+    }
+    EXPECT_EQ(plan.find("limit")->text, "gpu-memory") << "nothing is offloaded";
+    EXPECT_GT(std::stoll(plan.find("max_sequence_length")->text), 16384);
+    EXPECT_EQ(plan.find("options")->find("sequence_length")->text, plan.find("max_sequence_length")->text);
+  }
+}
+
+TEST(Maxseq, IsStatus3WithItsJsonWrittenOnlyWhenNoPlanTrainsAtAnyLength) {
+  const Sandbox sandbox;
+  const fs::path json = sandbox.folder() / "m.json";
+  const std::vector<std::string> one{"maxseq", "--model", "qwen2.5-7b", "--node", "dgx-h100",   "--seq",
+                                     "16Ki",   "--plan",  "ulysses=8",  "--json", json.string()};
+  const Outcome none = sandbox.run(one);
+  EXPECT_EQ(none.status, 3) << none.err;
+  EXPECT_THAT(content_of(json), HasSubstr("\"limit\": \"heads\""));
+  EXPECT_THAT(content_of(json), HasSubstr("\"max_sequence_length\": null"));
+  std::vector<std::string> two = one;
+  two.insert(two.end(), {"--plan", "ulysses=4"});
+  EXPECT_EQ(sandbox.run(two).status, 0) << "one of two trains";
 }
 
 TEST(Run, TheTraceIsJson) {

@@ -1,0 +1,29 @@
+#include "sim/study/asked.h"
+
+#include "sim/study/provenance.h"
+#include "sim/study/study.h"
+
+namespace ulysim::study {
+
+results::StudyResult study_of(const scenario::Scenario& scenario) {
+  return {
+      .scenario = {.name = scenario.name,
+                   .model = scenario.model_name,
+                   .node = scenario.cluster.node.name,
+                   .gpu = scenario.cluster.gpu.name,
+                   .nodes = scenario.cluster.nodes,
+                   .gpus = scenario.cluster.gpus,
+                   .topology = scenario.cluster.network.topology,
+                   .sequence_length = scenario.plans.front().plan.sequence_length,
+                   .total_tokens = scenario.total_tokens,
+                   .price_per_gpu_hour = scenario.price_per_gpu_hour},
+      .model = model_info(scenario.model),
+      .parameters = parameters_of(scenario),
+  };
+}
+
+bool beyond_positions(const scenario::Scenario& scenario, std::int64_t tokens) {
+  return scenario.model.max_positions > 0 && tokens > scenario.model.max_positions;
+}
+
+}  // namespace ulysim::study
