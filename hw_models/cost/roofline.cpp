@@ -14,7 +14,6 @@ namespace ulysim::cost {
 namespace {
 
 constexpr std::int64_t kAttentionTile = 128;  // rows of one thread block's tile in FlashAttention-2 and -3
-constexpr double kAttentionBackwardFlops = 2.5;
 
 double as_double(std::int64_t value) {
   return static_cast<double>(value);
@@ -119,7 +118,9 @@ double attention_seconds(const kernel::Attention& a, const spec::Gpu& gpu, const
   // by at most one longest tile.
   const double sms = as_double(gpu.sms.value);
   const double busiest = std::max(longest_tile * sms, work + p.imbalance.value * longest_tile * sms);
-  const double flops_per_pair = 4.0 * as_double(a.head_dim) * (forward ? 1.0 : kAttentionBackwardFlops);
+  kernel::Attention pair = a;  // one pair of one head
+  pair.sequences = pair.heads = pair.pairs = 1;
+  const double flops_per_pair = executed_flops(pair).value();
   const double rate = gpu.bf16.value.value() * head_dim_efficiency(a.head_dim, p) * profile.attention_sustained.value;
   return launch + std::max(busiest * flops_per_pair / rate, memory_seconds(a, gpu, profile));
 }

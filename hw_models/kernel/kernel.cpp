@@ -3,14 +3,20 @@
 namespace ulysim::kernel {
 namespace {
 
-constexpr double kBackwardOverForward = 2.5;       // five products instead of two, FlashAttention-2 §3.1
 constexpr double kModelBackwardOverForward = 2.0;  // without the recomputed QK^T, PaLM app. B
 constexpr std::int64_t kActivationBytes = 2;       // bf16
 constexpr std::int64_t kAttentionBackwardLaunches = 3;
 
+/// QKᵀ, dQ and dK have rows of d_qk, PV, dP and dV of d_v: five products instead of two (FlashAttention-2 §3.1).
+double executed_backward_over_forward(const Attention& a) {
+  const auto qk = static_cast<double>(a.head_dim);
+  const auto v = static_cast<double>(value_head_dim(a));
+  return (3.0 * qk + 2.0 * v) / (qk + v);
+}
+
 double attention_flops(const Attention& a, std::int64_t counted, double backward_factor) {
   const double pairs = static_cast<double>(counted) * static_cast<double>(a.sequences) * static_cast<double>(a.heads);
-  const double forward = 4.0 * static_cast<double>(a.head_dim) * pairs;
+  const double forward = 2.0 * static_cast<double>(a.head_dim + value_head_dim(a)) * pairs;
   return a.direction == Direction::forward ? forward : backward_factor * forward;
 }
 
@@ -40,18 +46,22 @@ std::int64_t gemm_bytes(const Gemm& g) {
 std::int64_t attention_bytes(const Attention& a) {
   const std::int64_t query_side = a.heads * a.queries;  // Q, O; backward Q, O, dO, dQ
   const std::int64_t key_side = a.kv_heads * a.keys;    // K, V; backward K, V, dK, dV
-  const std::int64_t tensors = a.direction == Direction::forward ? 2 : 4;
-  return kActivationBytes * a.sequences * a.head_dim * tensors * (query_side + key_side);
+  const std::int64_t passes = a.direction == Direction::forward ? 1 : 2;
+  return kActivationBytes * a.sequences * (a.head_dim + value_head_dim(a)) * passes * (query_side + key_side);
 }
 
 }  // namespace
+
+std::int64_t value_head_dim(const Attention& attention) {
+  return attention.v_head_dim.value_or(attention.head_dim);
+}
 
 Flops executed_flops(const Kernel& kernel) {
   if (const auto* gemm = std::get_if<Gemm>(&kernel)) {
     return Flops(gemm_flops(*gemm));
   }
   if (const auto* attention = std::get_if<Attention>(&kernel)) {
-    return Flops(attention_flops(*attention, attention->executed_pairs(), kBackwardOverForward));
+    return Flops(attention_flops(*attention, attention->executed_pairs(), executed_backward_over_forward(*attention)));
   }
   return Flops(0.0);
 }

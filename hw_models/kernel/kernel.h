@@ -30,10 +30,11 @@ struct Attention {
   std::int64_t sequences{1};  ///< independent sequences in the call
   std::int64_t heads{};       ///< query heads
   std::int64_t kv_heads{};
-  std::int64_t head_dim{};
-  std::int64_t queries{};  ///< rows of the score rectangle, per sequence
-  std::int64_t keys{};     ///< columns
-  std::int64_t pairs{};    ///< unmasked elements, per head and sequence; queries·keys when nothing is masked
+  std::int64_t head_dim{};                   ///< of Q and K
+  std::optional<std::int64_t> v_head_dim{};  ///< of V and O, where it differs (multi-head latent attention)
+  std::int64_t queries{};                    ///< rows of the score rectangle, per sequence
+  std::int64_t keys{};                       ///< columns
+  std::int64_t pairs{};  ///< unmasked elements, per head and sequence; queries·keys when nothing is masked
   /// What the kernel computes for them, where that is more: block-sparse kernels compute every kept block whole.
   std::optional<std::int64_t> computed_pairs{};
 
@@ -48,8 +49,12 @@ struct MemoryBound {
 
 using Kernel = std::variant<Gemm, Attention, MemoryBound>;
 
-/// Executed FLOPs: GEMM 2·m·n·k; attention forward 4·d·executed pairs per head (two products), backward 2.5 times that
-/// (a flash kernel recomputes QKᵀ; FlashAttention-2, arXiv 2307.08691 §3.1); memory-bound kernels count none.
+/// Elements of a head of V and of the output.
+[[nodiscard]] std::int64_t value_head_dim(const Attention& attention);
+
+/// Executed FLOPs: GEMM 2·m·n·k; attention forward 2·(d_qk + d_v)·executed pairs per head (two products), backward
+/// 2·(3·d_qk + 2·d_v)·pairs (a flash kernel recomputes QKᵀ; FlashAttention-2, arXiv 2307.08691 §3.1), which is 2.5
+/// times the forward when the two are equal; memory-bound kernels count none.
 [[nodiscard]] Flops executed_flops(const Kernel& kernel);
 
 /// Model FLOPs: as executed, but only unmasked pairs count, and attention backward is twice its forward (PaLM, arXiv

@@ -28,29 +28,51 @@ const char* name(topology::LinkKind kind) {
 
 }  // namespace
 
-Simulation::Simulation(const Program& program, const Folding& folding, const Machine& machine)
-    : program_(program), folding_(folding), machine_(machine), network_(folding.capacities) {
-  const std::size_t ops = program.size();
+Simulation::Simulation(const Programs& programs, const Folding& folding, const Machine& machine)
+    : programs_(programs), folding_(folding), machine_(machine), network_(folding.capacities) {
   const std::size_t ranks = folding.ranks.size();
-  left_ = ops * ranks;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    begin_.push_back(left_);
+    left_ += program_of(rank).size();
+  }
   lanes_.resize(ranks * workload::kStreams);
   ranks_.resize(ranks);
   issued_.resize(left_);
   missing_.reserve(left_);
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    for (std::size_t op = 0; op < ops; ++op) {
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const Program& program = program_of(rank);
+    for (std::size_t op = 0; op < program.size(); ++op) {
       missing_.push_back(static_cast<std::uint32_t>(program.schedule->dependencies_of(op).size()));
     }
+    const RankClass& rank_class = folding.ranks[rank];
     timeline_.ranks.push_back(
-        {.representative = folding.ranks[rank].representative, .members = folding.ranks[rank].members});
-    timeline_.ranks.back().spans.resize(ops);
+        {.representative = rank_class.representative, .role = rank_class.role, .members = rank_class.members});
+    timeline_.ranks.back().spans.resize(program.size());
   }
+  count_arrivals();
+}
+
+void Simulation::count_arrivals() {
   std::size_t arrivals = 0;
-  arrivals_begin_.reserve(ops);
-  for (std::size_t op = 0; op < ops; ++op) {
-    arrivals_begin_.push_back(arrivals);
-    if (const std::optional<std::uint32_t> pattern = program.kind(op).pattern) {
-      arrivals += folding.patterns[*pattern].transactions.size();
+  for (const Program& program : programs_.of_role) {
+    std::vector<std::size_t>& begin = arrivals_begin_.emplace_back();
+    begin.reserve(program.size());
+    for (std::uint32_t op = 0; op < program.size(); ++op) {
+      const OpKind& kind = program.kind(op);
+      if (kind.work == OpKind::Work::message) {
+        // Both ends count in one place: that of the end whose role comes first.
+        const Message& message = programs_.messages[program.message_of[op]];
+        const bool sends = std::get<workload::PipelineWork>(kind.op->work).side == workload::PipelineWork::Side::send;
+        const Message::End& other = message.ends[sends ? 1 : 0];
+        if (other.role < program.schedule->role) {
+          begin.push_back(arrivals_begin_[other.role][other.op]);
+          continue;
+        }
+      }
+      begin.push_back(arrivals);
+      if (kind.pattern) {
+        arrivals += folding_.patterns[*kind.pattern].transactions.size();
+      }
     }
   }
   arrived_.resize(arrivals, 0);
@@ -128,15 +150,16 @@ void Simulation::report_links(results::Timeline& timeline) {
   }
 }
 
-results::Timeline simulate(const workload::OpGraph& graph, const workload::Schedule& schedule, const Machine& machine,
-                           const Options& options) {
-  ULYSIM_CHECK(graph.roles.size() == 1, "a graph of {} roles; the engine plays one", graph.roles.size());
+results::Timeline simulate(const workload::OpGraph& graph, std::span<const workload::Schedule> schedules,
+                           const Machine& machine, const Options& options) {
+  ULYSIM_CHECK(graph.roles.size() == schedules.size(), "{} schedules of {} roles", schedules.size(),
+               graph.roles.size());
   const std::int64_t sms = machine.cluster->gpu.sms.value;
   ULYSIM_CHECK(machine.host.communication_sms >= 0 && machine.host.communication_sms < sms,
                "collectives take {} of {} SMs", machine.host.communication_sms, sms);
   const Folding folding = fold(graph, *machine.topology, options.fold);
-  const Program program = prepare(graph, schedule, folding, machine);
-  return Simulation(program, folding, machine).run();
+  const Programs programs = prepare(graph, schedules, folding, machine);
+  return Simulation(programs, folding, machine).run();
 }
 
 }  // namespace ulysim::engine

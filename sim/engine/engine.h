@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "hw_models/cost/cost_model.h"
 #include "hw_models/spec/cluster.h"
@@ -31,10 +32,10 @@ struct Options {
   FoldMode fold{FoldMode::folded};
 };
 
-/// Plays one training step, event by event. `schedule` = unroll(graph, 0); the graph has one role and its mesh as many
-/// ranks as the topology. One RankTimeline per class of ranks, that of rank 0 first.
+/// Plays one training step, event by event. schedules[r] = unroll(graph, r) for every role; the mesh has as many ranks
+/// as the topology, and each pipeline coordinate its role. One RankTimeline per class of ranks, that of rank 0 first.
 /// InternalError when ops are left that can never start (it names them), RangeError when a time leaves its range.
-[[nodiscard]] results::Timeline simulate(const workload::OpGraph& graph, const workload::Schedule& schedule,
+[[nodiscard]] results::Timeline simulate(const workload::OpGraph& graph, std::span<const workload::Schedule> schedules,
                                          const Machine& machine, const Options& options);
 
 }  // namespace ulysim::engine

@@ -15,23 +15,28 @@ std::size_t count_of(const std::vector<std::uint32_t>& colours) {
   return colours.empty() ? 0 : std::size_t{*std::max_element(colours.begin(), colours.end())} + 1;
 }
 
+/// What work a rank does: its role, and its place on the ring where that matters.
 std::vector<std::uint32_t> work_colours(const workload::OpGraph& graph, std::size_t ranks) {
-  std::vector<std::uint32_t> colours(ranks, 0);
-  if (workload::work_depends_on_ring(graph)) {
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      colours[rank] = static_cast<std::uint32_t>(graph.mesh.coordinate(RankId(rank), workload::MeshAxis::ring));
-    }
+  const bool by_ring = workload::work_depends_on_ring(graph);
+  const std::int64_t rings = by_ring ? graph.mesh.size(workload::MeshAxis::ring) : 1;
+  std::vector<std::uint32_t> colours;
+  colours.reserve(ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const std::int64_t ring = by_ring ? graph.mesh.coordinate(RankId(rank), workload::MeshAxis::ring) : 0;
+    const auto role = static_cast<std::int64_t>(role_of(graph, RankId(rank)));
+    colours.push_back(static_cast<std::uint32_t>(role * rings + ring));
   }
   return colours;
 }
 
-void add_ranks(const Colours& colours, Folding& out) {
+void add_ranks(const workload::OpGraph& graph, const Colours& colours, Folding& out) {
   out.class_of_rank = colours.rank;
   out.ranks.resize(count_of(colours.rank));
   for (std::size_t rank = 0; rank < colours.rank.size(); ++rank) {
     RankClass& rank_class = out.ranks[colours.rank[rank]];
     if (rank_class.members.empty()) {
       rank_class.representative = RankId(rank);
+      rank_class.role = role_of(graph, RankId(rank));
     }
     rank_class.members.push_back(RankId(rank));
   }
@@ -132,7 +137,7 @@ Folding fold(const workload::OpGraph& graph, const topology::Topology& topology,
   const Colours colours = mode == FoldMode::folded ? refine(traffic, topology, work_colours(graph, topology.ranks()))
                                                    : all_distinct(traffic, topology);
   Folding out;
-  add_ranks(colours, out);
+  add_ranks(graph, colours, out);
   add_links(colours, topology, out);
   add_patterns(traffic, colours, out);
   return out;

@@ -45,6 +45,7 @@ struct PatternClasses {
 
 struct RankClass {
   RankId representative{};  ///< the first member
+  std::size_t role{};       ///< that all members play
   std::vector<RankId> members{};
 };
 
@@ -62,7 +63,7 @@ struct Folding {
   std::vector<PatternClasses> patterns{};
 };
 
-/// Folds the first role of `graph` over `topology`. Requires topology.ranks() = graph.mesh.world().
+/// Folds the roles of `graph` over `topology`. Requires topology.ranks() = graph.mesh.world().
 [[nodiscard]] Folding fold(const workload::OpGraph& graph, const topology::Topology& topology, FoldMode mode);
 
 }  // namespace ulysim::engine

@@ -8,14 +8,15 @@
 namespace ulysim::engine {
 
 void Simulation::issue(std::uint32_t rank) {
+  const Program& program = program_of(rank);
   Host& host = ranks_[rank].host;
   host.state = Host::State::issuing;
   while (host.state == Host::State::issuing) {
-    if (host.next == program_.size()) {
+    if (host.next == program.size()) {
       host.state = Host::State::finished;
       break;
     }
-    const OpKind& kind = program_.kind(host.next);
+    const OpKind& kind = program.kind(host.next);
     if (kind.op->drains && host.kernels_done < host.kernels_issued) {
       host.state = Host::State::draining;
       break;

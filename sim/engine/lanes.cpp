@@ -33,14 +33,15 @@ void Simulation::try_start(std::uint32_t lane_index) {
 }
 
 bool Simulation::take_credit(std::uint32_t lane_index, std::uint32_t op) {
-  const workload::CreditPool kind = program_.kind(op).op->acquire;
+  const Program& program = program_of(rank_of(lane_index));
+  const workload::CreditPool kind = program.kind(op).op->acquire;
   if (kind == workload::CreditPool::none) {
     return true;
   }
   const auto index = static_cast<std::size_t>(kind);
-  const auto& acquirers = program_.acquirers[index];
+  const auto& acquirers = program.acquirers[index];
   Pool& pool = ranks_[rank_of(lane_index)].pools[index];
-  if (acquirers[pool.next_acquirer] != op || pool.held >= program_.graph->credit_windows[index]) {
+  if (acquirers[pool.next_acquirer] != op || pool.held >= program.graph->credit_windows[index]) {
     lanes_[lane_index].credit_blocked = true;
     return false;
   }
@@ -53,11 +54,12 @@ bool Simulation::take_credit(std::uint32_t lane_index, std::uint32_t op) {
 void Simulation::note_cause(std::uint32_t lane_index, std::uint32_t op) {
   Lane& lane = lanes_[lane_index];
   const std::uint32_t rank = rank_of(lane_index);
+  const Program& program = program_of(rank);
   auto& spans = timeline_.ranks[rank].spans;
   results::Span& span = spans[op];
   span.begin = now_;
   Instant latest{};
-  for (const std::uint32_t before : program_.schedule->dependencies_of(op)) {
+  for (const std::uint32_t before : program.schedule->dependencies_of(op)) {
     if (spans[before].end > latest) {
       latest = spans[before].end;
       span.cause = results::Cause::dependency;
@@ -71,7 +73,7 @@ void Simulation::note_cause(std::uint32_t lane_index, std::uint32_t op) {
   }
   if (lane.credit_blocked) {
     lane.credit_blocked = false;
-    const auto pool = static_cast<std::size_t>(program_.kind(op).op->acquire);
+    const auto pool = static_cast<std::size_t>(program.kind(op).op->acquire);
     if (now_ > latest) {
       latest = now_;
       span.cause = results::Cause::credit;
@@ -87,14 +89,15 @@ void Simulation::note_cause(std::uint32_t lane_index, std::uint32_t op) {
 void Simulation::start(std::uint32_t lane_index, std::uint32_t op) {
   Lane& lane = lanes_[lane_index];
   const std::uint32_t rank = rank_of(lane_index);
-  const OpKind& kind = program_.kind(op);
+  const Program& program = program_of(rank);
+  const OpKind& kind = program.kind(op);
   lane.running = true;
   if (kind.op->acquire != workload::CreditPool::none) {
     const auto index = static_cast<std::size_t>(kind.op->acquire);
     Pool& pool = ranks_[rank].pools[index];
     pool.last_op = op;
-    if (pool.next_acquirer < program_.acquirers[index].size()) {
-      const std::uint32_t other = lane_of(rank, program_.acquirers[index][pool.next_acquirer]);
+    if (pool.next_acquirer < program.acquirers[index].size()) {
+      const std::uint32_t other = lane_of(rank, program.acquirers[index][pool.next_acquirer]);
       if (other != lane_index) {
         try_start(other);
       }
@@ -155,8 +158,9 @@ void Simulation::finish_all() {
 void Simulation::finish(std::uint32_t lane_index) {
   Lane& lane = lanes_[lane_index];
   const std::uint32_t rank = rank_of(lane_index);
+  const Program& program = program_of(rank);
   const std::uint32_t op = stream_of(lane_index)[lane.position];
-  ULYSIM_CHECK(lane.running, "{} ends twice", program_.describe(op));
+  ULYSIM_CHECK(lane.running, "{} ends twice", program.describe(op));
   timeline_.ranks[rank].spans[op].end = now_;
   ++lane.version;  // voids an end that is still under way
   lane.running = false;
@@ -165,20 +169,20 @@ void Simulation::finish(std::uint32_t lane_index) {
   lane.last_op = op;
   ++lane.position;
   --left_;
-  ranks_[rank].host.kernels_done += program_.kind(op).op->stream == workload::Stream::compute ? 1U : 0U;
-  for (const std::uint32_t after : program_.successors_of(op)) {
+  ranks_[rank].host.kernels_done += program.kind(op).op->stream == workload::Stream::compute ? 1U : 0U;
+  for (const std::uint32_t after : program.successors_of(op)) {
     if (--missing_[at(rank, after)] == 0) {
       try_start(lane_of(rank, after));
     }
   }
-  if (const workload::CreditPool kind = program_.kind(op).op->release; kind != workload::CreditPool::none) {
+  if (const workload::CreditPool kind = program.kind(op).op->release; kind != workload::CreditPool::none) {
     const auto index = static_cast<std::size_t>(kind);
     Pool& pool = ranks_[rank].pools[index];
-    ULYSIM_CHECK(pool.held > 0, "{} returns a credit that nobody took", program_.describe(op));
+    ULYSIM_CHECK(pool.held > 0, "{} returns a credit that nobody took", program.describe(op));
     --pool.held;
     pool.last_op = op;
-    if (pool.next_acquirer < program_.acquirers[index].size()) {
-      try_start(lane_of(rank, program_.acquirers[index][pool.next_acquirer]));
+    if (pool.next_acquirer < program.acquirers[index].size()) {
+      try_start(lane_of(rank, program.acquirers[index][pool.next_acquirer]));
     }
   }
   wake_host(rank, op);

@@ -22,7 +22,7 @@ namespace ulysim::engine {
 /// chosen by instants. That is also why folded and unfolded runs agree to the picosecond.
 class Simulation {
  public:
-  Simulation(const Program& program, const Folding& folding, const Machine& machine);
+  Simulation(const Programs& programs, const Folding& folding, const Machine& machine);
   /// Runs to the end; to be called once.
   [[nodiscard]] results::Timeline run();
 
@@ -70,13 +70,15 @@ class Simulation {
 
   /// A transaction under way.
   struct Activity {
-    std::uint32_t op{};
+    std::size_t role{};  ///< of the rank that launched it
+    std::uint32_t op{};  ///< of that role
     std::uint32_t transaction{};
     std::uint32_t step{};
     std::uint32_t flows{};  ///< of the step, not yet completed
   };
 
   // engine.cpp: the loop
+  void count_arrivals();
   void handle(const Event& event);
   void settle_rates();
   void report_links(results::Timeline& timeline);
@@ -97,12 +99,14 @@ class Simulation {
 
   // transactions.cpp
   void arrive(std::uint32_t lane, std::uint32_t op);
-  void launch(std::uint32_t op, std::uint32_t transaction);
+  void launch(std::size_t role, std::uint32_t op, std::uint32_t transaction);
   void begin_step(std::uint32_t activity);
   void flow_done(network::FlowNetwork::Handle flow);
   void end_flows(std::uint32_t activity);
   void end_activity(std::uint32_t activity);
+  [[nodiscard]] const OpKind& kind_of(const Activity& activity) const;
   [[nodiscard]] const Transaction& transaction_of(const Activity& activity) const;
+  [[nodiscard]] std::uint32_t op_of(const Activity& activity, std::uint32_t rank) const;
   [[nodiscard]] Duration latency_of(const OpKind& kind, const Transaction& transaction) const;
   [[nodiscard]] double wire_bytes(const OpKind& kind, const Transaction& transaction, const TransactionStep& step,
                                   const FlowClass& flow) const;
@@ -111,19 +115,22 @@ class Simulation {
   [[noreturn]] void report_blocked() const;
   [[nodiscard]] std::string obstacle(std::uint32_t lane, std::uint32_t op) const;
 
+  [[nodiscard]] const Program& program_of(std::uint32_t rank) const {
+    return programs_.of_role[folding_.ranks[rank].role];
+  }
   [[nodiscard]] std::uint32_t lane_of(std::uint32_t rank, std::uint32_t op) const {
     return static_cast<std::uint32_t>(rank * workload::kStreams +
-                                      static_cast<std::size_t>(program_.kind(op).op->stream));
+                                      static_cast<std::size_t>(program_of(rank).kind(op).op->stream));
   }
   [[nodiscard]] static std::uint32_t rank_of(std::uint32_t lane) {
     return static_cast<std::uint32_t>(lane / workload::kStreams);
   }
   [[nodiscard]] const std::vector<std::uint32_t>& stream_of(std::uint32_t lane) const {
-    return program_.schedule->streams[lane % workload::kStreams];
+    return program_of(rank_of(lane)).schedule->streams[lane % workload::kStreams];
   }
-  [[nodiscard]] std::size_t at(std::uint32_t rank, std::uint32_t op) const { return rank * program_.size() + op; }
+  [[nodiscard]] std::size_t at(std::uint32_t rank, std::uint32_t op) const { return begin_[rank] + op; }
 
-  const Program& program_;
+  const Programs& programs_;
   const Folding& folding_;
   const Machine& machine_;
   network::FlowNetwork network_;
@@ -133,10 +140,11 @@ class Simulation {
 
   std::vector<Lane> lanes_;
   std::vector<RankState> ranks_;
-  std::vector<std::uint32_t> missing_;       ///< by (class, op): dependencies not yet done
-  std::vector<Instant> issued_;              ///< by (class, op)
-  std::vector<std::uint32_t> arrived_;       ///< by (op, transaction): participants there
-  std::vector<std::size_t> arrivals_begin_;  ///< by op, in arrived_
+  std::vector<std::size_t> begin_;                        ///< by class, of its ops in what is kept by (class, op)
+  std::vector<std::uint32_t> missing_;                    ///< by (class, op): dependencies not yet done
+  std::vector<Instant> issued_;                           ///< by (class, op)
+  std::vector<std::uint32_t> arrived_;                    ///< by (op, transaction): participants there
+  std::vector<std::vector<std::size_t>> arrivals_begin_;  ///< by role and op, in arrived_
   std::vector<Activity> activities_;
   std::vector<std::uint32_t> free_activities_;
   std::vector<std::uint32_t> activity_of_;  ///< by flow handle

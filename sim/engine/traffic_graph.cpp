@@ -25,37 +25,57 @@ collectives::Kind lowered_kind(workload::CollectiveKind kind) {
   throw InternalError("a collective of no kind");
 }
 
-std::vector<Pattern> patterns_of(const workload::OpGraph& graph) {
-  std::vector<Pattern> patterns;
-  std::vector<const workload::Body*> seen;
-  for (const workload::Instance& instance : graph.roles.front().program) {
-    const workload::BlockTemplate& block = graph.of(instance);
-    const workload::Body& body = block.body(instance.phase);
-    if (std::find(seen.begin(), seen.end(), &body) != seen.end()) {
-      continue;
-    }
-    seen.push_back(&body);
-    for (const workload::Op& op : body.ops) {
-      const std::optional<Pattern> pattern = pattern_of(graph, block, op);
-      if (pattern && std::find(patterns.begin(), patterns.end(), *pattern) == patterns.end()) {
-        patterns.push_back(*pattern);
+struct Uses {
+  std::vector<Pattern> patterns{};
+  std::vector<std::vector<bool>> by_role{};  ///< of each pattern, whether the role uses it
+};
+
+Uses patterns_of(const workload::OpGraph& graph) {
+  Uses uses;
+  for (std::size_t role = 0; role < graph.roles.size(); ++role) {
+    std::vector<const workload::Body*> seen;
+    for (const workload::Instance& instance : graph.roles[role].program) {
+      const workload::BlockTemplate& block = graph.of(instance);
+      const workload::Body& body = block.body(instance.phase);
+      if (std::find(seen.begin(), seen.end(), &body) != seen.end()) {
+        continue;
+      }
+      seen.push_back(&body);
+      for (const workload::Op& op : body.ops) {
+        const std::optional<Pattern> pattern = pattern_of(graph, graph.roles[role], block, op);
+        if (!pattern) {
+          continue;
+        }
+        const auto known = std::find(uses.patterns.begin(), uses.patterns.end(), *pattern) - uses.patterns.begin();
+        const auto index = static_cast<std::size_t>(known);
+        if (index == uses.patterns.size()) {
+          uses.patterns.push_back(*pattern);
+          uses.by_role.emplace_back(graph.roles.size(), false);
+        }
+        uses.by_role[index][role] = true;
       }
     }
   }
-  return patterns;
+  return uses;
 }
 
 class TrafficBuilder {
  public:
   TrafficBuilder(const workload::OpGraph& graph, const topology::Topology& topology)
-      : graph_(graph), topology_(topology) {}
+      : graph_(graph), topology_(topology), uses_(patterns_of(graph)) {
+    for (std::size_t rank = 0; rank < topology.ranks(); ++rank) {
+      role_of_rank_.push_back(role_of(graph, RankId(rank)));
+    }
+  }
 
   TrafficGraph run() {
-    out_.patterns = patterns_of(graph_);
+    out_.patterns = uses_.patterns;
     for (std::uint32_t p = 0; p < out_.patterns.size(); ++p) {
       const Pattern& pattern = out_.patterns[p];
       if (pattern.kind == Pattern::Kind::collective || pattern.kind == Pattern::Kind::shift) {
         add_groups(p);
+      } else if (pattern.kind == Pattern::Kind::message) {
+        add_messages(p);
       } else {
         add_host_paths(p);
       }
@@ -64,12 +84,16 @@ class TrafficBuilder {
   }
 
  private:
+  [[nodiscard]] bool uses(std::size_t rank, std::uint32_t pattern) const {
+    return uses_.by_role[pattern][role_of_rank_[rank]];
+  }
+
   void add_groups(std::uint32_t pattern) {
     const workload::AxisSet axes = out_.patterns[pattern].axes;
     const std::size_t world = topology_.ranks();
     std::vector<bool> covered(world, false);
     for (std::size_t rank = 0; rank < world; ++rank) {
-      if (covered[rank]) {
+      if (covered[rank] || !uses(rank, pattern)) {
         continue;
       }
       const std::vector<RankId> ranks = graph_.mesh.group(RankId(rank), axes);
@@ -112,8 +136,27 @@ class TrafficBuilder {
     }
   }
 
+  void add_messages(std::uint32_t pattern) {
+    const auto from = static_cast<std::size_t>(out_.patterns[pattern].from_stage);
+    const auto to = static_cast<std::size_t>(out_.patterns[pattern].to_stage);
+    for (std::size_t rank = 0; rank < topology_.ranks(); ++rank) {
+      if (graph_.mesh.coordinate(RankId(rank), workload::MeshAxis::pipeline) == out_.patterns[pattern].from_stage) {
+        const std::vector<RankId> stages = graph_.mesh.group(RankId(rank), {workload::MeshAxis::pipeline});
+        begin_unit(pattern, 1);
+        out_.members.push_back({.rank = stages[from], .part = 0});
+        out_.members.push_back({.rank = stages[to], .part = 1});
+        add_transfer(stages[from], stages[to], 1, 1);
+        end_step(1);
+        end_unit();
+      }
+    }
+  }
+
   void add_host_paths(std::uint32_t pattern) {
     for (std::size_t r = 0; r < topology_.ranks(); ++r) {
+      if (!uses(r, pattern)) {
+        continue;
+      }
       const RankId rank(r);
       begin_unit(pattern, 1);
       out_.members.push_back({.rank = rank});
@@ -129,6 +172,7 @@ class TrafficBuilder {
           break;
         case Pattern::Kind::collective:
         case Pattern::Kind::shift:
+        case Pattern::Kind::message:
           break;
       }
       end_step(1);
@@ -182,6 +226,8 @@ class TrafficBuilder {
 
   const workload::OpGraph& graph_;
   const topology::Topology& topology_;
+  Uses uses_;
+  std::vector<std::size_t> role_of_rank_;
   TrafficGraph out_;
   Unit unit_;
   std::uint32_t step_{};
@@ -189,17 +235,37 @@ class TrafficBuilder {
 
 }  // namespace
 
-std::optional<Pattern> pattern_of(const workload::OpGraph& graph, const workload::BlockTemplate& block,
-                                  const workload::Op& op) {
+std::size_t role_of(const workload::OpGraph& graph, RankId rank) {
+  const std::int64_t stage = graph.mesh.coordinate(rank, workload::MeshAxis::pipeline);
+  for (std::size_t role = 0; role < graph.roles.size(); ++role) {
+    if (graph.roles[role].stage == stage) {
+      return role;
+    }
+  }
+  throw InternalError(fmt::format("no role for stage {} of rank {}", stage, rank.index()));
+}
+
+std::optional<Pattern> pattern_of(const workload::OpGraph& graph, const workload::Role& role,
+                                  const workload::BlockTemplate& block, const workload::Op& op) {
   if (const auto* collective = std::get_if<workload::CollectiveWork>(&op.work)) {
     const workload::AxisSet axes = graph.mesh.without_trivial(collective->axes);
     if (axes.empty()) {
       return std::nullopt;
     }
+    ULYSIM_CHECK(!axes.contains(workload::MeshAxis::pipeline), "{}.{} is a collective of several stages", block.name,
+                 op.name);
     const collectives::Kind kind = lowered_kind(collective->kind);
     return Pattern{.kind = kind == collectives::Kind::send_recv ? Pattern::Kind::shift : Pattern::Kind::collective,
                    .collective = kind,
                    .axes = axes};
+  }
+  if (const auto* message = std::get_if<workload::PipelineWork>(&op.work)) {
+    const std::int64_t peer = graph.roles[message->peer_role].stage;
+    const bool sends = message->side == workload::PipelineWork::Side::send;
+    return Pattern{.kind = Pattern::Kind::message,
+                   .collective = collectives::Kind::send_recv,
+                   .from_stage = sends ? role.stage : peer,
+                   .to_stage = sends ? peer : role.stage};
   }
   if (std::holds_alternative<workload::CopyWork>(op.work)) {
     ULYSIM_CHECK(!op.reads.empty() && !op.writes.empty(), "{}.{} copies nothing", block.name, op.name);

@@ -13,21 +13,27 @@
 namespace ulysim::engine {
 
 /// One way in which the ops of a program use the machine. `shift` is a send_recv: every pair of neighbours is a
-/// transaction of its own, so a rank does not wait for ranks two hops away.
+/// transaction of its own, so a rank does not wait for ranks two hops away. `message` goes from each rank of one
+/// pipeline stage to the rank of another that differs in nothing else.
 struct Pattern {
-  enum class Kind : std::uint8_t { collective, shift, to_host, from_host, host_memory };
+  enum class Kind : std::uint8_t { collective, shift, message, to_host, from_host, host_memory };
   Kind kind{Kind::collective};
-  collectives::Kind collective{collectives::Kind::all_to_all};  ///< of kind collective
+  collectives::Kind collective{collectives::Kind::all_to_all};  ///< send_recv of shift and message
   workload::AxisSet axes{};                                     ///< of kinds collective and shift, none of size 1
+  std::int64_t from_stage{}, to_stage{};                        ///< of kind message
 
   friend bool operator==(const Pattern& a, const Pattern& b) {
-    return a.kind == b.kind && a.collective == b.collective && a.axes == b.axes;
+    return a.kind == b.kind && a.collective == b.collective && a.axes == b.axes && a.from_stage == b.from_stage &&
+           a.to_stage == b.to_stage;
   }
 };
 
-/// The pattern that `op` uses; nothing for compute ops and for collectives over groups of one.
-[[nodiscard]] std::optional<Pattern> pattern_of(const workload::OpGraph& graph, const workload::BlockTemplate& block,
-                                                const workload::Op& op);
+/// The pattern that `op` of `role` uses; nothing for compute ops and for collectives over groups of one.
+[[nodiscard]] std::optional<Pattern> pattern_of(const workload::OpGraph& graph, const workload::Role& role,
+                                                const workload::BlockTemplate& block, const workload::Op& op);
+
+/// Index of the role that `rank` plays: that of its pipeline coordinate.
+[[nodiscard]] std::size_t role_of(const workload::OpGraph& graph, RankId rank);
 
 /// Where a transfer runs: inside a node (NVLink, PCIe) or across nodes.
 enum class Fabric : std::uint8_t { node, network };
@@ -44,7 +50,7 @@ struct Unit {
 
 struct Member {
   RankId rank{};
-  std::uint32_t part{};  ///< of a shift: 0 sends, 1 receives; else 0
+  std::uint32_t part{};  ///< of a shift or message: 0 sends, 1 receives; else 0
 };
 
 struct UnitTransfer {
@@ -65,8 +71,8 @@ struct TrafficGraph {
   std::vector<LinkId> transfer_links{};
 };
 
-/// Lowers each pattern of the first role's program once, on every group of the mesh. Patterns in order of first
-/// appearance. Requires topology.ranks() = graph.mesh.world().
+/// Lowers each pattern of the roles' programs once, on every group of ranks whose role uses it. Patterns in order of
+/// first appearance. Requires topology.ranks() = graph.mesh.world().
 [[nodiscard]] TrafficGraph traffic_of(const workload::OpGraph& graph, const topology::Topology& topology);
 
 }  // namespace ulysim::engine

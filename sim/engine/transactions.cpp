@@ -23,12 +23,26 @@ double efficiency_of(const spec::Transport& transport, collectives::Kind kind) {
 
 }  // namespace
 
+const OpKind& Simulation::kind_of(const Activity& activity) const {
+  return programs_.of_role[activity.role].kind(activity.op);
+}
+
 const Transaction& Simulation::transaction_of(const Activity& activity) const {
-  return folding_.patterns[*program_.kind(activity.op).pattern].transactions[activity.transaction];
+  return folding_.patterns[*kind_of(activity).pattern].transactions[activity.transaction];
+}
+
+/// What `rank` calls the op: the other end of a message belongs to another program.
+std::uint32_t Simulation::op_of(const Activity& activity, std::uint32_t rank) const {
+  if (folding_.ranks[rank].role == activity.role) {
+    return activity.op;
+  }
+  const Message& message = programs_.messages[programs_.of_role[activity.role].message_of[activity.op]];
+  return message.ends[message.ends[0].role == activity.role ? 1 : 0].op;
 }
 
 void Simulation::arrive(std::uint32_t lane_index, std::uint32_t op) {
-  const OpKind& kind = program_.kind(op);
+  const std::size_t role = folding_.ranks[rank_of(lane_index)].role;
+  const OpKind& kind = programs_.of_role[role].kind(op);
   if (!kind.pattern) {  // a group of one
     ended_.push_back(lane_index);
     return;
@@ -37,14 +51,14 @@ void Simulation::arrive(std::uint32_t lane_index, std::uint32_t op) {
   const auto& own = pattern.of_class[rank_of(lane_index)];
   lanes_[lane_index].pending = static_cast<std::uint32_t>(own.size());
   for (const std::uint32_t transaction : own) {
-    const std::uint32_t arrived = ++arrived_[arrivals_begin_[op] + transaction];
+    const std::uint32_t arrived = ++arrived_[arrivals_begin_[role][op] + transaction];
     if (arrived == pattern.transactions[transaction].participants.size()) {
-      launch(op, transaction);
+      launch(role, op, transaction);
     }
   }
 }
 
-void Simulation::launch(std::uint32_t op, std::uint32_t transaction_index) {
+void Simulation::launch(std::size_t role, std::uint32_t op, std::uint32_t transaction_index) {
   std::uint32_t index = 0;
   if (free_activities_.empty()) {
     index = static_cast<std::uint32_t>(activities_.size());
@@ -53,16 +67,18 @@ void Simulation::launch(std::uint32_t op, std::uint32_t transaction_index) {
     index = free_activities_.back();
     free_activities_.pop_back();
   }
-  activities_[index] = {.op = op, .transaction = transaction_index};
-  const OpKind& kind = program_.kind(op);
+  activities_[index] = {.role = role, .op = op, .transaction = transaction_index};
+  const OpKind& kind = kind_of(activities_[index]);
   const Transaction& transaction = transaction_of(activities_[index]);
   for (const std::uint32_t rank : transaction.participants) {
-    results::Span& span = timeline_.ranks[rank].spans[op];
-    if (span.begin < now_) {
+    results::Span& span = timeline_.ranks[rank].spans[op_of(activities_[index], rank)];
+    span.joined = now_;
+    // A message keeps why its end was posted: that is long before it is needed.
+    if (span.begin < now_ && kind.work != OpKind::Work::message) {
       span.cause = results::Cause::peers;
       span.cause_op = op;
     }
-    if (kind.work == OpKind::Work::collective) {
+    if (kind.communicates()) {
       ++ranks_[rank].collectives;
       mark_unrated(rank);
     }
@@ -76,7 +92,7 @@ void Simulation::launch(std::uint32_t op, std::uint32_t transaction_index) {
 }
 
 Duration Simulation::latency_of(const OpKind& kind, const Transaction& transaction) const {
-  if (kind.work != OpKind::Work::collective) {
+  if (!kind.communicates()) {
     return Duration{};
   }
   const spec::Cluster& cluster = *machine_.cluster;
@@ -94,7 +110,7 @@ double Simulation::wire_bytes(const OpKind& kind, const Transaction& transaction
   const std::int64_t divisor = transaction.divisor;
   const std::int64_t chunk = kind.payload / divisor + (kind.payload % divisor > 0 ? 1 : 0);
   const double bytes = static_cast<double>(chunk) * static_cast<double>(flow.chunks) * static_cast<double>(step.repeat);
-  if (kind.work != OpKind::Work::collective) {
+  if (!kind.communicates()) {
     return bytes / kind.copy_efficiency;
   }
   const spec::Node& node = machine_.cluster->node;
@@ -106,7 +122,7 @@ double Simulation::wire_bytes(const OpKind& kind, const Transaction& transaction
 
 void Simulation::begin_step(std::uint32_t index) {
   Activity& activity = activities_[index];
-  const OpKind& kind = program_.kind(activity.op);
+  const OpKind& kind = kind_of(activity);
   const Transaction& transaction = transaction_of(activity);
   if (kind.payload == 0 || activity.step == transaction.steps.size()) {
     end_flows(index);
@@ -133,7 +149,7 @@ void Simulation::flow_done(network::FlowNetwork::Handle flow) {
 }
 
 void Simulation::end_flows(std::uint32_t index) {
-  const Duration tail = program_.kind(activities_[index].op).tail;
+  const Duration tail = kind_of(activities_[index]).tail;
   if (tail.value() > 0) {
     events_.push(now_ + tail, Event::Kind::tail_spent, index, 0);
   } else {
@@ -144,13 +160,13 @@ void Simulation::end_flows(std::uint32_t index) {
 void Simulation::end_activity(std::uint32_t index) {
   const Activity activity = activities_[index];
   free_activities_.push_back(index);
-  const bool collective = program_.kind(activity.op).work == OpKind::Work::collective;
+  const bool communicates = kind_of(activity).communicates();
   for (const std::uint32_t rank : transaction_of(activity).participants) {
-    if (collective) {
+    if (communicates) {
       --ranks_[rank].collectives;
       mark_unrated(rank);
     }
-    const std::uint32_t lane = lane_of(rank, activity.op);
+    const std::uint32_t lane = lane_of(rank, op_of(activity, rank));
     if (--lanes_[lane].pending == 0) {
       ended_.push_back(lane);
     }

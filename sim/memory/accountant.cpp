@@ -34,8 +34,8 @@ class Accountant {
       : graph_(graph), schedule_(schedule), rank_(rank) {
     ULYSIM_CHECK(rank.spans.size() == schedule.ops.size(), "{} spans of {} ops", rank.spans.size(),
                  schedule.ops.size());
-    open_accounts();
     find_blocks();
+    open_accounts();
     write_entries();
   }
 
@@ -43,12 +43,16 @@ class Accountant {
 
  private:
   void open_accounts() {
+    std::vector<std::int64_t> blocks(graph_.templates.size(), 0);
+    for (const std::optional<std::size_t> index : template_of_) {
+      blocks[index.value_or(0)] += index ? 1 : 0;
+    }
     for (const workload::BlockTemplate& block : graph_.templates) {
+      const std::int64_t held = blocks[begin_.size()];
       begin_.push_back(accounts_.size());
       for (const workload::Tensor& tensor : block.tensors) {
-        Account account{.block = &block,
-                        .tensor = &tensor,
-                        .persistent = tensor.persistent && !tensor.shared ? block.instances : 0};
+        Account account{
+            .block = &block, .tensor = &tensor, .persistent = tensor.persistent && !tensor.shared ? held : 0};
         if (tensor.loop < 0) {
           account.bytes = workload::held_bytes(graph_, block.bodies.front(), tensor).value();
         }
@@ -214,7 +218,7 @@ class Accountant {
                      [](const Holding& a, const Holding& b) { return a.bytes > b.bytes; });
   }
 
-  [[nodiscard]] const std::vector<workload::Instance>& program() const { return graph_.roles.front().program; }
+  [[nodiscard]] const std::vector<workload::Instance>& program() const { return graph_.roles[schedule_.role].program; }
 
   const workload::OpGraph& graph_;
   const workload::Schedule& schedule_;

@@ -39,10 +39,10 @@ struct MemoryResult {
   Usage host{};  ///< this rank's tensors in its node's memory
 };
 
-/// The books of one rank. Persistent tensors are there all the time, once per block of their template; all others from
-/// the begin of the op that allocates them to the end of the op that frees them. At equal instants frees come first,
-/// and each in program order, so a tensor that dies as another is born never counts twice.
-/// Requires rank.spans of `schedule` = unroll(graph, 0), with allocs and frees placed. InternalError when what was
+/// The books of one rank. Persistent tensors are there all the time, once per block of their template that the role
+/// runs; all others from the begin of the op that allocates them to the end of the op that frees them. At equal
+/// instants frees come first, and each in program order, so a tensor that dies as another is born never counts twice.
+/// Requires rank.spans of `schedule` = unroll(graph, role), with allocs and frees placed. InternalError when what was
 /// allocated is not freed, or the other way round.
 [[nodiscard]] MemoryResult account(const workload::OpGraph& graph, const workload::Schedule& schedule,
                                    const results::RankTimeline& rank);

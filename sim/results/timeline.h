@@ -25,11 +25,13 @@ struct Span {
   Instant end{};
   Cause cause{Cause::nothing};
   std::uint32_t cause_op{};
+  Instant joined{};  ///< of a collective or message: when all who take part were there
 };
 
 /// What one simulated rank did, for all `members` ranks of its class.
 struct RankTimeline {
   RankId representative{};
+  std::size_t role{};  ///< of the graph: whose schedule `spans` follow
   std::vector<RankId> members{};
   std::vector<Span> spans{};
 };

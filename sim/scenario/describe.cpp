@@ -23,6 +23,9 @@ std::string yes_or_no(std::int64_t value) {
 std::string placement_text(const workload::Mesh& mesh) {
   std::vector<std::string> names;
   for (const workload::MeshAxis axis : mesh.placement) {
+    if (axis == workload::MeshAxis::pipeline && mesh.size(axis) == 1) {
+      continue;
+    }
     names.emplace_back(name(axis));
   }
   return fmt::format("[{}]", fmt::join(names, ", "));
@@ -50,8 +53,18 @@ Options options_of(const PlanEntry& entry) {
   const strategies::Plan& plan = entry.plan;
   Options options;
   const auto add = [&](std::string_view key, std::string value) { options.emplace_back(key, std::move(value)); };
+  const bool pipeline = plan.mesh.size(workload::MeshAxis::pipeline) > 1;
   for (const workload::MeshAxis axis : workload::kAxes) {
-    add(name(axis), fmt::to_string(plan.mesh.size(axis)));
+    if (axis != workload::MeshAxis::pipeline || pipeline) {
+      add(name(axis), fmt::to_string(plan.mesh.size(axis)));
+    }
+  }
+  if (pipeline) {
+    add("virtual_stages", fmt::to_string(plan.virtual_stages));
+    add("schedule", word_of("plan", "schedule", plan.virtual_stages > 1 ? 1 : 0));
+  }
+  if (plan.mesh.expert > 1) {
+    add(name(workload::MeshAxis::expert), fmt::to_string(plan.mesh.expert));
   }
   add("ring_layout", word_of("plan", "ring_layout", plan.ring_layout));
   add("ring_exchange", word_of("plan", "ring_exchange", plan.ring_exchange));
@@ -75,6 +88,9 @@ Options options_of(const PlanEntry& entry) {
   add("tiled_mlp", yes_or_no(plan.tiled_mlp ? 1 : 0));
   add("tiled_loss", yes_or_no(plan.tiled_loss ? 1 : 0));
   add("framework", entry.framework.name);
+  if (plan.expert_imbalance > 1.0) {
+    add("expert_imbalance", fmt::format("{}", plan.expert_imbalance));
+  }
   if (entry.total_tokens) {
     add("total_tokens", fmt::to_string(*entry.total_tokens));
   }

@@ -38,6 +38,7 @@ const std::vector<Key>& keys() {
       {"training", "parameter_offload", {"none"}, {"cpu", "nvme"}},
       {"training", "tiled_mlp", {}, {}},
       {"training", "tiled_loss", {}, {}},
+      {"training", "expert_imbalance", {}, {}},
       {"training", "framework", {}, {}},
       {"training", "total_tokens", {}, {}},
 
@@ -82,7 +83,7 @@ const std::vector<Key>& keys() {
       {"plan", "ring_exchange", {"p2p", "all-gather"}, {}},
       {"plan", "placement", {}, {}},
       {"plan", "virtual_stages", {}, {}},
-      {"plan", "schedule", {}, {}},
+      {"plan", "schedule", {"1f1b", "interleaved"}, {}},
       {"plan", "data_replicate", {}, {}},
       {"plan", "head_chunks", {}, {}},
       {"plan", "sequence_chunk", {}, {}},

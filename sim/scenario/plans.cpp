@@ -36,10 +36,12 @@ void read_degrees(Section& section, const PlanContext& context, workload::Mesh& 
   (void)degree(MeshAxis::ulysses);
   (void)degree(MeshAxis::ring);
   const auto data = degree(MeshAxis::data);
-  for (const char* key : {"pipeline", "expert", "virtual_stages", "data_replicate", "head_chunks"}) {
+  (void)degree(MeshAxis::pipeline);
+  // Experts live on the ranks of data × sequence: their degree takes no GPUs of its own.
+  mesh.set_size(MeshAxis::expert, section.integer(name(MeshAxis::expert), {1, kMostGpus}).value_or(1));
+  for (const char* key : {"data_replicate", "head_chunks"}) {
     section.only_one(key);
   }
-  section.refuse("schedule");
   section.refuse("sequence_chunk");
   if (context.gpus == 0 || section.diagnostics().list().size() != before) {
     return;
@@ -56,7 +58,7 @@ void read_degrees(Section& section, const PlanContext& context, workload::Mesh& 
 
 /// The axes named, innermost first, then the others in their usual order.
 void read_placement(Section& section, workload::Mesh& mesh) {
-  static const std::vector<std::string> kNames{"tensor", "ulysses", "ring", "data"};
+  static const std::vector<std::string> kNames{"tensor", "ulysses", "ring", "data", "pipeline"};
   std::vector<MeshAxis> order;
   for (const config::Node* item : section.items("placement")) {
     const auto text = config::read<std::string>(*item, section.path_of("placement"), section.diagnostics());
@@ -94,6 +96,22 @@ void read_ring_options(Section& section, strategies::Plan& plan) {
   }
 }
 
+/// Interleaving is having virtual stages: `schedule` may say it, and must then agree.
+void read_schedule(Section& section, strategies::Plan& plan) {
+  constexpr std::int64_t kMostVirtualStages = 1024;
+  const auto chunks = section.integer("virtual_stages", {1, kMostVirtualStages});
+  plan.virtual_stages = chunks.value_or(1);
+  if (const auto index = section.word("schedule")) {
+    const bool interleaved = *index == 1;
+    if (interleaved && plan.virtual_stages == 1) {
+      section.error("schedule", "interleaved needs virtual_stages of 2 or more");
+    } else if (!interleaved && plan.virtual_stages > 1) {
+      section.error("schedule",
+                    fmt::format("1f1b stands beside virtual_stages {}, which are interleaved", plan.virtual_stages));
+    }
+  }
+}
+
 /// Accumulation from the global batch, which the replicas and their micro-batches must divide.
 void resolve_batch(Section& section, const Training& training, strategies::Plan& plan) {
   const std::int64_t data = plan.mesh.size(MeshAxis::data);
@@ -122,7 +140,11 @@ double elements_per_token(const workload::Transformer& model, const strategies::
 void check_sizes(Section& section, const PlanContext& context, const strategies::Plan& plan) {
   constexpr std::int64_t kMostLayerRuns = 1 << 18;
   const workload::Transformer& model = *context.model;
-  const auto widest = static_cast<double>(std::max({model.hidden, model.ffn, model.vocab}));
+  // A token has top_k copies of its hidden state among the experts, and a score for each expert.
+  const workload::MoeSpec moe = model.moe.value_or(workload::MoeSpec{});
+  const auto widest = static_cast<double>(
+      std::max({model.hidden, model.ffn, model.vocab, moe.experts, moe.top_k * std::max(model.hidden, moe.expert_ffn),
+                moe.shared_experts * moe.shared_ffn}));
   const double tokens = static_cast<double>(plan.sequence_length) * static_cast<double>(plan.micro_batch) *
                         static_cast<double>(plan.mesh.size(MeshAxis::data));
   if (static_cast<double>(plan.sequence_length) * elements_per_token(model, plan) > kMostElements) {
@@ -146,6 +168,9 @@ std::int64_t longest_sequence(const workload::Transformer& model, const strategi
 
 std::string derived_name(const PlanEntry& entry) {
   std::vector<std::string> parts;
+  if (entry.plan.mesh.expert > 1) {
+    parts.push_back(fmt::format("{}={}", name(MeshAxis::expert), entry.plan.mesh.expert));
+  }
   for (const MeshAxis axis : workload::kAxes) {
     if (entry.plan.mesh.size(axis) > 1) {
       parts.push_back(fmt::format("{}={}", name(axis), entry.plan.mesh.size(axis)));
@@ -156,12 +181,15 @@ std::string derived_name(const PlanEntry& entry) {
   }
   const PlanEntry standard{};
   const auto standard_options = options_of(standard);
-  const auto options = options_of(entry);
-  for (std::size_t i = 0; i < options.size(); ++i) {
-    const auto& [key, value] = options[i];
-    const bool of_plan = key == "ring_layout" || key == "ring_exchange" || key == "placement";
+  const auto is_standard = [&](const std::pair<std::string, std::string>& option) {
+    return std::find(standard_options.begin(), standard_options.end(), option) != standard_options.end();
+  };
+  for (const auto& [key, value] : options_of(entry)) {
+    const bool placed = key == "placement" && entry.plan.mesh.placement != standard.plan.mesh.placement;
+    const bool chunked = key == "virtual_stages" && entry.plan.virtual_stages > 1;
+    const bool of_plan = key == "ring_layout" || key == "ring_exchange";
     const bool overridden = std::find(entry.overridden.begin(), entry.overridden.end(), key) != entry.overridden.end();
-    if (overridden || (of_plan && value != standard_options[i].second)) {
+    if (overridden || placed || chunked || (of_plan && !is_standard({key, value}))) {
       parts.push_back(fmt::format("{}={}", key, value));
     }
   }
@@ -179,6 +207,7 @@ PlanEntry read_plan(const config::Node& node, const std::string& path, Training 
                   .overridden = training_keys_in(node)};
   read_degrees(section, context, entry.plan.mesh);
   read_ring_options(section, entry.plan);
+  read_schedule(section, entry.plan);
   read_placement(section, entry.plan.mesh);
   pad(training.padding, entry.plan);
   const auto own_name = section.maybe<std::string>("name");

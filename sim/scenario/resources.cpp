@@ -142,13 +142,6 @@ std::optional<fs::path> find_model_file(const std::string& name, const Location&
 }
 
 std::string not_yet_simulated(const workload::Transformer& model) {
-  if (model.moe) {
-    return fmt::format("model '{}' has {} experts; mixture-of-experts models are not yet supported", model.name,
-                       model.moe->experts);
-  }
-  if (model.mla) {
-    return fmt::format("model '{}' has multi-head latent attention, which is not yet supported", model.name);
-  }
   const auto chunked = [](const workload::LayerSpec& layer) { return layer.chunk.has_value(); };
   if (std::any_of(model.layer_specs.begin(), model.layer_specs.end(), chunked)) {
     return fmt::format("model '{}' has layers of chunked attention, which are not yet supported", model.name);

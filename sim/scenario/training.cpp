@@ -11,6 +11,8 @@ namespace {
 
 using config::Node;
 
+constexpr double kMostImbalance = 1000.0;
+
 void read_batch(Section& section, Training& training) {
   const auto accumulation = section.integer("gradient_accumulation", {1, kMostMicroSteps});
   const auto batch = section.integer("global_batch", {1, kMostSequences});
@@ -76,6 +78,8 @@ void read_training(Section& section, Training& training) {
   (void)section.word("parameter_offload");
   training.options.tiled_mlp = section.maybe<bool>("tiled_mlp").value_or(training.options.tiled_mlp);
   training.options.tiled_loss = section.maybe<bool>("tiled_loss").value_or(training.options.tiled_loss);
+  training.options.expert_imbalance =
+      section.number("expert_imbalance", 1.0, kMostImbalance).value_or(training.options.expert_imbalance);
   if (auto name = section.maybe<std::string>("framework")) {
     training.framework = *std::move(name);
     training.framework_at = section.find("framework")->where;

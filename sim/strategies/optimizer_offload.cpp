@@ -114,33 +114,39 @@ class OptimizerOffload final : public Strategy {
   }
 
   static void move_optimizer(const spec::Framework& framework, BlockTemplate& block) {
-    const auto states = std::find_if(block.tensors.begin(), block.tensors.end(),
-                                     [](const Tensor& tensor) { return tensor.kind == MemoryKind::optimizer_states; });
-    ULYSIM_CHECK(states != block.tensors.end(), "no optimizer states to move");
-    states->space = Space::host;
-    states->element_bytes = whole(framework.host_bytes_per_parameter.value);
-    const TensorId id(static_cast<std::size_t>(states - block.tensors.begin()));
-    Tensor updated = *states;
-    updated.name = "updated_on_host";
-    updated.element_bytes = whole(framework.offload_weight_h2d_bytes.value);
-    updated.kind = MemoryKind::weights;
-    updated.shared = true;
-    Tensor weights = updated;
-    weights.name = "updated_on_gpu";
-    weights.space = Space::gpu;
-    const TensorId from = block.add(std::move(updated));
-    const TensorId to = block.add(std::move(weights));
+    HostWork work{.node_rate = framework.host_adam_rate.value};
+    std::vector<TensorId> from;
+    std::vector<TensorId> to;
+    for (std::size_t i = 0, count = block.tensors.size(); i < count; ++i) {
+      if (block.tensors[i].kind != MemoryKind::optimizer_states) {
+        continue;
+      }
+      Tensor& states = block.tensors[i];
+      states.space = Space::host;
+      states.element_bytes = whole(framework.host_bytes_per_parameter.value);
+      work.traffic.push_back({TensorId(i), framework.host_adam_traffic.value});
+      Tensor updated = states;
+      updated.name = states.find(Dim::experts) != nullptr ? "updated_experts_on_host" : "updated_on_host";
+      updated.element_bytes = whole(framework.offload_weight_h2d_bytes.value);
+      updated.kind = MemoryKind::weights;
+      updated.shared = true;
+      Tensor weights = updated;
+      weights.name = states.find(Dim::experts) != nullptr ? "updated_experts_on_gpu" : "updated_on_gpu";
+      weights.space = Space::gpu;
+      from.push_back(block.add(std::move(updated)));
+      to.push_back(block.add(std::move(weights)));
+    }
+    ULYSIM_CHECK(!from.empty(), "no optimizer states to move");
     Body& update = block.body(Phase::update);
     Op& adam = update.ops.front();
-    adam.work =
-        HostWork{.traffic = {{id, framework.host_adam_traffic.value}}, .node_rate = framework.host_adam_rate.value};
+    adam.work = std::move(work);
     adam.stream = Stream::host_work;
     adam.host_waits = true;
-    adam.writes.push_back(from);
+    adam.writes.insert(adam.writes.end(), from.begin(), from.end());
     Op copy{.name = "return_updated_weights",
             .work = CopyWork{},
-            .reads = {from},
-            .writes = {to},
+            .reads = std::move(from),
+            .writes = std::move(to),
             .stream = Stream::host_to_device,
             .purpose = Purpose::optimizer_offload,
             .host_waits = true};

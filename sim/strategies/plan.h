@@ -18,7 +18,9 @@ enum class Offload : std::uint8_t { none, cpu };
 /// How one step is trained: the degrees and every training option, resolved (no defaults left to fill in).
 struct Plan {
   std::string name{};
-  workload::Mesh mesh{};  ///< tensor, ulysses, ring, data degrees and their placement
+  workload::Mesh mesh{};           ///< degrees and their placement; the expert degree lies within data × sequence
+  double expert_imbalance{1.0};    ///< tokens of the busiest expert-parallel rank over the average; 1: balanced
+  std::int64_t virtual_stages{1};  ///< of each pipeline stage; above 1 the schedule is interleaved, else 1F1B
   workload::Layout ring_layout{workload::Layout::zigzag};
   RingExchange ring_exchange{RingExchange::p2p};
   std::int64_t sequence_length{};  ///< tokens, global, padding included

@@ -8,10 +8,21 @@ namespace ulysim::strategies {
 
 using namespace workload;
 
+bool is_placed_by_expert(const Tensor& tensor) {
+  return tensor.partial.contains(MeshAxis::expert_data) ||
+         std::any_of(tensor.shape.begin(), tensor.shape.end(), [](const Extent& extent) {
+           return extent.split_by(MeshAxis::expert) || extent.split_by(MeshAxis::expert_data);
+         });
+}
+
 void split_samples(OpGraph& graph, Dim dim, MeshAxis axis) {
   for (BlockTemplate& block : graph.templates) {
     for (Tensor& tensor : block.tensors) {
-      if (Extent* extent = tensor.find(dim)) {
+      Extent* extent = tensor.find(dim);
+      if (extent == nullptr) {
+        extent = tensor.find(Dim::slots);
+      }
+      if (extent != nullptr) {
         extent->split.insert(extent->split.begin(), axis);
       } else if (tensor.kind == MemoryKind::gradients) {
         tensor.partial.insert(axis);

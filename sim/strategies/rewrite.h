@@ -9,8 +9,12 @@ namespace ulysim::strategies {
 
 /// Small steps that several passes take.
 
-/// Splits dimension `dim` of every activation by `axis`, outermost, and makes the weight gradients partial over it:
-/// each rank sees its part of the batch or sequence only.
+/// Whether expert parallelism has placed this tensor: its experts, slots or summands go by the expert axes, which are
+/// another cut through all ranks that hold samples.
+[[nodiscard]] bool is_placed_by_expert(const workload::Tensor& tensor);
+
+/// Splits dimension `dim` (batch or tokens) of every activation by `axis`, outermost, and makes the weight gradients
+/// partial over it: each rank sees its part of the batch or sequence only. Slots of experts go with their tokens.
 void split_samples(workload::OpGraph& graph, workload::Dim dim, workload::MeshAxis axis);
 
 /// A copy of `tensor` under another name: non-persistent, no port.

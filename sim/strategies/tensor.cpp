@@ -23,9 +23,25 @@ bool has_cut(const Tensor& tensor) {
   return std::any_of(tensor.shape.begin(), tensor.shape.end(), [](const Extent& e) { return is_cut(e.dim); });
 }
 
-/// An activation between blocks: under sequence parallelism its tokens are split (arXiv 2205.05198 §4.2.2).
+/// An activation between what is cut: under sequence parallelism its tokens are split (arXiv 2205.05198 §4.2.2).
 bool is_between(const Tensor& tensor) {
-  return tensor.find(Dim::tokens) != nullptr && tensor.find(Dim::hidden) != nullptr;
+  return tensor.rows() != nullptr && !has_cut(tensor);
+}
+
+/// The widths of the model's MLPs: dense, expert, shared.
+std::vector<std::int64_t> ffn_widths(const Transformer& model) {
+  const auto is_moe = [](const LayerSpec& layer) { return layer.moe; };
+  std::vector<std::int64_t> widths;
+  if (!std::all_of(model.layer_specs.begin(), model.layer_specs.end(), is_moe)) {
+    widths.push_back(model.ffn);
+  }
+  if (model.moe) {
+    widths.push_back(model.moe->expert_ffn);
+    if (model.moe->shared_experts > 0) {
+      widths.push_back(model.moe->shared_experts * model.moe->shared_ffn);
+    }
+  }
+  return widths;
 }
 
 Op collective(std::string name, CollectiveKind kind, TensorId in, TensorId out, const Op& served) {
@@ -71,12 +87,12 @@ class BodyPass {
 
   void gather_inputs(Op& op) {
     for (const TensorId id : std::vector<TensorId>(op.reads)) {
-      if (!is_between(at(id)) || !at(id).find(Dim::tokens)->split_by(kTensor)) {
+      if (!is_between(at(id)) || !at(id).rows()->split_by(kTensor)) {
         continue;
       }
       if (gathered_.count(id.index()) == 0) {
         Tensor full = like(at(id), at(id).name + "_gathered");
-        remove_split(*full.find(Dim::tokens), kTensor);
+        remove_split(*full.rows(), kTensor);
         full.kind = MemoryKind::communication_buffers;
         const TensorId full_id = block_.add(std::move(full));
         out_.insert(out_.begin() + static_cast<std::ptrdiff_t>(place_of_gather(id)),
@@ -99,20 +115,20 @@ class BodyPass {
 
   void make_outputs_partial(Op& op, std::vector<TensorId>& handed_on) {
     for (const TensorId id : std::vector<TensorId>(op.writes)) {
-      if (!is_between(at(id)) || !at(id).find(Dim::tokens)->split_by(kTensor)) {
+      if (!is_between(at(id)) || !at(id).rows()->split_by(kTensor)) {
         continue;
       }
       if (at(id).port != Port::none) {
         // A port keeps its sharding; the op writes the partial sum beside it.
         Tensor sum = like(at(id), at(id).name + "_partial");
-        remove_split(*sum.find(Dim::tokens), kTensor);
+        remove_split(*sum.rows(), kTensor);
         sum.partial.insert(kTensor);
         const TensorId sum_id = block_.add(std::move(sum));
         replace_write(op, id, sum_id);
         port_of_[sum_id.index()] = id;
         handed_on.push_back(sum_id);
       } else {
-        remove_split(*at(id).find(Dim::tokens), kTensor);
+        remove_split(*at(id).rows(), kTensor);
         at(id).partial.insert(kTensor);
       }
     }
@@ -126,15 +142,21 @@ class BodyPass {
   /// Partial sums that one op adds up are one tensor: the products add to it, as a fused QKV or gate-and-up product
   /// does in its accumulator. It is reduced and scattered once.
   void scatter_inputs(Op& op) {
-    std::vector<TensorId> sums;
+    std::vector<std::vector<TensorId>> sums;  // those of one shape are added up
     for (const TensorId id : op.reads) {
       if (is_between(at(id)) && at(id).partial.contains(kTensor)) {
-        sums.push_back(id);
+        const auto same = std::find_if(sums.begin(), sums.end(), [&](const std::vector<TensorId>& others) {
+          return at(others.front()).shape == at(id).shape;
+        });
+        same == sums.end() ? sums.push_back({id}) : same->push_back(id);
       }
     }
-    if (sums.empty()) {
-      return;
+    for (const std::vector<TensorId>& equal : sums) {
+      scatter_sum(op, equal);
     }
+  }
+
+  void scatter_sum(Op& op, const std::vector<TensorId>& sums) {
     const TensorId sum = sums.front();
     // Right behind the op that completes the sum, so that it runs beside the weights' gradients.
     std::size_t place = out_.size();
@@ -148,7 +170,7 @@ class BodyPass {
       }
     }
     Tensor part = like(at(sum), at(sum).name + "_scattered");
-    part.find(Dim::tokens)->split.push_back(kTensor);
+    part.rows()->split.push_back(kTensor);
     part.partial.erase(kTensor);
     const TensorId part_id = block_.add(std::move(part));
     out_.insert(out_.begin() + static_cast<std::ptrdiff_t>(place),
@@ -162,8 +184,8 @@ class BodyPass {
   /// Weights that are whole on every rank (norms) have seen this rank's tokens only: their gradients are summed.
   void reduce_weight_gradients(const Op& op) {
     const bool local_tokens = std::any_of(op.reads.begin(), op.reads.end(), [&](TensorId id) {
-      const Extent* tokens = at(id).find(Dim::tokens);
-      return tokens != nullptr && tokens->split_by(kTensor);
+      const Extent* rows = at(id).rows();
+      return rows != nullptr && rows->split_by(kTensor);
     });
     if (!local_tokens) {
       return;
@@ -201,8 +223,12 @@ class TensorParallel final : public Strategy {
     if (t == 1) {
       return reasons;
     }
+    const std::vector<std::int64_t> widths = ffn_widths(model);
+    const auto divides_widths = [&](std::int64_t degree) {
+      return std::all_of(widths.begin(), widths.end(), [degree](std::int64_t width) { return width % degree == 0; });
+    };
     const auto legal = [&](std::int64_t degree) {
-      return model.heads % degree == 0 && model.ffn % degree == 0 &&
+      return model.heads % degree == 0 && divides_widths(degree) &&
              (model.kv_heads % degree == 0 || degree % model.kv_heads == 0) &&
              context.plan->sequence_length % degree == 0;
     };
@@ -220,10 +246,12 @@ class TensorParallel final : public Strategy {
                          {{"kv_heads", static_cast<double>(model.kv_heads)}, {"tensor", static_cast<double>(t)}},
                          instead});
     }
-    if (model.ffn % t != 0) {
-      reasons.push_back({fmt::format("feed-forward width {} does not divide by tensor {}", model.ffn, t),
-                         {{"ffn", static_cast<double>(model.ffn)}, {"tensor", static_cast<double>(t)}},
-                         instead});
+    for (const std::int64_t width : widths) {
+      if (width % t != 0) {
+        reasons.push_back({fmt::format("feed-forward width {} does not divide by tensor {}", width, t),
+                           {{"ffn", static_cast<double>(width)}, {"tensor", static_cast<double>(t)}},
+                           instead});
+      }
     }
     return reasons;
   }
@@ -253,7 +281,7 @@ class TensorParallel final : public Strategy {
           extent.size = t;
         }
         extent.split.insert(extent.split.begin(), kTensor);
-      } else if (extent.dim == Dim::tokens && tensor.find(Dim::hidden) != nullptr) {
+      } else if (&extent == tensor.rows() && !has_cut(tensor)) {
         extent.split.push_back(kTensor);
       } else if (extent.dim == Dim::elements && tensor.kind == MemoryKind::optimizer_states) {
         extent.split.push_back(kTensor);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -19,9 +20,16 @@ AxisSet sharding_axes(const Mesh& mesh) {
   return mesh.without_trivial({MeshAxis::data, MeshAxis::ring, MeshAxis::ulysses});
 }
 
+/// The ranks that hold the same copy of a parameter, its gradient or its states: those share it. Experts that expert
+/// parallelism has placed are the same only across expert groups (DeepSpeed utils/groups.py, expert data parallel
+/// group).
+AxisSet sharing_axes(const Mesh& mesh, const Tensor& tensor) {
+  return is_placed_by_expert(tensor) ? mesh.without_trivial({MeshAxis::expert_data}) : sharding_axes(mesh);
+}
+
 /// Cuts the first dimension of a weight over `axes`; which one does not matter to its bytes.
 void shard(Tensor& tensor, AxisSet axes) {
-  for (const MeshAxis axis : {MeshAxis::data, MeshAxis::ring, MeshAxis::ulysses}) {
+  for (const MeshAxis axis : {MeshAxis::data, MeshAxis::ring, MeshAxis::ulysses, MeshAxis::expert_data}) {
     if (axes.contains(axis)) {
       tensor.shape.front().split.push_back(axis);
     }
@@ -35,7 +43,6 @@ class BlockPass {
         block_(block),
         framework_(*context.framework),
         stage_(context.plan->zero),
-        axes_(sharding_axes(graph.mesh)),
         sequence_parallel_(mesh_.size(AxisSet{MeshAxis::ulysses, MeshAxis::ring}) > 1) {}
 
   void run() {
@@ -57,30 +64,34 @@ class BlockPass {
   void shard_parameters() {
     for (std::size_t i = 0; i < block_.tensors.size(); ++i) {
       Tensor& tensor = block_.tensors[i];
-      if (tensor.parameter && global_elements(tensor) > framework_.persistence_elements.value) {
+      const AxisSet axes = sharing_axes(mesh_, tensor);
+      if (tensor.parameter && !axes.empty() && global_elements(tensor) > framework_.persistence_elements.value) {
         whole_.emplace(i, tensor);
-        shard(tensor, axes_);
-        block_elements_ += global_elements(tensor);
+        shard(tensor, axes);
+        block_elements_ += global_elements(tensor) / (is_placed_by_expert(tensor) ? mesh_.expert : 1);
       }
     }
   }
 
-  /// One gather for each unit (the weights of the MLP; the others) before its first reader. Backward reuses what
-  /// recompute gathered, unless the block exceeds the reuse distance.
+  /// One gather for each unit (the weights of the MLP; of the experts; the others) before its first reader. Backward
+  /// reuses what recompute gathered, unless the block exceeds the reuse distance.
   void gather_parameters(Body& body) {
     const bool twice = block_elements_ > framework_.reuse_distance_elements.value;
-    using Unit = std::pair<bool, bool>;  // of the MLP, for recompute
+    using Unit = std::pair<int, bool>;  // position in kUnits, for recompute
+    constexpr std::array kUnits{"", "_mlp", "_experts"};
     std::map<Unit, std::vector<std::size_t>> readers;
     for (std::size_t i = 0; i < body.ops.size(); ++i) {
       const Op& op = body.ops[i];
       if (std::any_of(op.reads.begin(), op.reads.end(), [&](TensorId id) { return whole_.count(id.index()) != 0; })) {
-        readers[{op.region == Region::mlp, twice && op.recomputed && op.loop < 0}].push_back(i);
+        const int kind = op.region == Region::mlp ? 1 : op.region == Region::experts ? 2 : 0;
+        readers[{kind, twice && op.recomputed && op.loop < 0}].push_back(i);
       }
     }
     std::map<std::size_t, std::vector<Op>> before;
     for (const auto& [unit, ops] : readers) {
-      Op gather =
-          gather_unit(body, ops, fmt::format("gather{}{}", unit.first ? "_mlp" : "", unit.second ? "_again" : ""));
+      Op gather = gather_unit(
+          body, ops,
+          fmt::format("gather{}{}", kUnits.at(static_cast<std::size_t>(unit.first)), unit.second ? "_again" : ""));
       release_after(body, ops.back());
       std::size_t place = ops.front();
       while (place > 0 && body.ops[place].loop >= 0 && body.ops[place - 1].loop == body.ops[place].loop) {
@@ -112,7 +123,7 @@ class BlockPass {
 
   Op gather_unit(Body& body, const std::vector<std::size_t>& ops, const std::string& name) {
     Op gather{.name = name,
-              .work = CollectiveWork{.kind = CollectiveKind::all_gather, .axes = axes_},
+              .work = CollectiveWork{.kind = CollectiveKind::all_gather},
               .stream = Stream::zero_gather,
               .purpose = Purpose::parameters,
               .acquire = CreditPool::parameters};
@@ -127,6 +138,7 @@ class BlockPass {
         if (gathered.count(id.index()) == 0) {
           Tensor full = like(whole->second, fmt::format("{}_{}_{}", whole->second.name, name, ++gathers_));
           full.kind = MemoryKind::gathered_parameters;
+          std::get<CollectiveWork>(gather.work).axes = sharing_axes(mesh_, full);
           elements += local_elements(full, mesh_);
           gathered[id.index()] = block_.add(std::move(full));
           gather.reads.push_back(id);
@@ -164,12 +176,15 @@ class BlockPass {
         out.push_back(std::move(op));
         continue;
       }
-      if (stage_ >= 2) {
-        scatter_before(op, out);
+      const AxisSet axes = sharing_axes(mesh_, at(op.writes[0]));
+      if (axes.empty()) {
+        out.push_back(std::move(op));  // each rank has experts that no other has
+      } else if (stage_ >= 2) {
+        scatter_before(op, axes, out);
         out.push_back(std::move(op));
       } else {
         out.push_back(op);
-        reduce_after(op, out);
+        reduce_after(op, axes, out);
       }
     }
     body.ops = std::move(out);
@@ -198,8 +213,8 @@ class BlockPass {
 
   /// All of it on the reduction's own stream, so that backward goes on (DeepSpeed stage3.py,
   /// reduce_and_partition_stream; FSDP's post-backward stream).
-  void scatter_before(Op& op, std::vector<Op>& out) {
-    Op scatter = reduction("scatter_" + op.name, CollectiveKind::reduce_scatter);
+  void scatter_before(Op& op, AxisSet axes, std::vector<Op>& out) {
+    Op scatter = reduction("scatter_" + op.name, CollectiveKind::reduce_scatter, axes);
     Op cast{.name = "cast_" + op.name,
             .work = ElementwiseWork{.launches = 1},
             .stream = Stream::zero_reduce,
@@ -208,7 +223,7 @@ class BlockPass {
     for (const TensorId id : std::vector<TensorId>(op.reads)) {
       const TensorId sent = on_the_wire(id, cast);
       Tensor part = like(at(sent), at(id).name + "_shard");
-      shard(part, axes_);
+      shard(part, axes);
       part.partial = {};
       const TensorId part_id = block_.add(std::move(part));
       scatter.reads.push_back(sent);
@@ -216,7 +231,7 @@ class BlockPass {
       replace_read(op, id, part_id);
     }
     for (const TensorId id : op.writes) {
-      shard(at(id), axes_);
+      shard(at(id), axes);
       at(id).partial = {};
     }
     if (!cast.reads.empty()) {
@@ -225,9 +240,9 @@ class BlockPass {
     out.push_back(std::move(scatter));
   }
 
-  void reduce_after(const Op& op, std::vector<Op>& out) {
+  void reduce_after(const Op& op, AxisSet axes, std::vector<Op>& out) {
     Op reduce =
-        reduction("reduce_" + op.name, stage_ == 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce);
+        reduction("reduce_" + op.name, stage_ == 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, axes);
     reduce.when = When::last_micro_batch;
     Op cast{.name = "cast_" + op.name, .work = ElementwiseWork{.launches = 1}, .when = When::last_micro_batch};
     for (const TensorId id : op.writes) {
@@ -236,7 +251,7 @@ class BlockPass {
       reduced.partial = {};
       reduced.shared = true;  // in place: the accumulated gradient's own storage
       if (stage_ == 1) {
-        shard(reduced, axes_);
+        shard(reduced, axes);
       }
       reduce.writes.push_back(block_.add(std::move(reduced)));
       reduce.reads.push_back(on_the_wire(id, cast));
@@ -247,9 +262,9 @@ class BlockPass {
     out.push_back(std::move(reduce));
   }
 
-  Op reduction(const std::string& name, CollectiveKind kind) const {
+  static Op reduction(const std::string& name, CollectiveKind kind, AxisSet axes) {
     return {.name = name,
-            .work = CollectiveWork{.kind = kind, .axes = axes_},
+            .work = CollectiveWork{.kind = kind, .axes = axes},
             .stream = Stream::zero_reduce,
             .purpose = Purpose::gradients};
   }
@@ -258,7 +273,6 @@ class BlockPass {
   BlockTemplate& block_;
   const spec::Framework& framework_;
   std::int64_t stage_;
-  AxisSet axes_;
   bool sequence_parallel_;
   std::map<std::size_t, Tensor> whole_;
   std::vector<TensorId> buffers_;
@@ -275,13 +289,12 @@ class Zero final : public Strategy {
   std::vector<Infeasible> check(const PlanContext&) const override { return {}; }
 
   void apply(const PlanContext& context, OpGraph& graph) const override {
-    const AxisSet axes = sharding_axes(graph.mesh);
-    if (axes.empty()) {
+    if (sharding_axes(graph.mesh).empty()) {
       return;
     }
     for (BlockTemplate& block : graph.templates) {
       if (block.kind == BlockKind::optimizer) {
-        shard_optimizer(context, graph, block, axes);
+        shard_optimizer(context, graph, block);
       } else {
         BlockPass(graph, block, context).run();
       }
@@ -307,14 +320,15 @@ class Zero final : public Strategy {
     return most;
   }
 
-  static void shard_optimizer(const PlanContext& context, const OpGraph& graph, BlockTemplate& block, AxisSet axes) {
+  static void shard_optimizer(const PlanContext& context, const OpGraph& graph, BlockTemplate& block) {
     if (context.plan->zero == 0) {
       return;
     }
-    Tensor weights;
+    std::vector<Tensor> wholes;
     for (Tensor& tensor : block.tensors) {
-      if (tensor.kind == MemoryKind::optimizer_states) {
-        weights = tensor;
+      const AxisSet axes = sharing_axes(graph.mesh, tensor);
+      if (tensor.kind == MemoryKind::optimizer_states && !axes.empty()) {
+        wholes.push_back(tensor);
         shard(tensor, axes);
       }
     }
@@ -322,25 +336,28 @@ class Zero final : public Strategy {
       return;
     }
     // Stages 1 and 2 hand the updated weights to everybody, in place.
-    weights.name = "updated_weights";
-    weights.kind = MemoryKind::weights;
-    weights.element_bytes = 2;
-    weights.shared = true;
-    weights.space = Space::gpu;
-    Tensor part = weights;
-    part.name = "updated_shard";
-    shard(part, axes);
-    const TensorId part_id = block.add(std::move(part));
-    const TensorId whole_id = block.add(std::move(weights));
-    Body& update = block.body(Phase::update);
-    update.ops.front().writes.push_back(part_id);
-    update.ops.push_back(
-        {.name = "gather_updated_weights",
-         .work = CollectiveWork{.kind = CollectiveKind::all_gather, .axes = graph.mesh.without_trivial(axes)},
-         .reads = {part_id},
-         .writes = {whole_id},
-         .stream = Stream::zero_gather,
-         .purpose = Purpose::parameters});
+    for (Tensor& weights : wholes) {
+      const bool experts = weights.find(Dim::experts) != nullptr;
+      const AxisSet axes = sharing_axes(graph.mesh, weights);
+      weights.name = experts ? "updated_experts" : "updated_weights";
+      weights.kind = MemoryKind::weights;
+      weights.element_bytes = 2;
+      weights.shared = true;
+      weights.space = Space::gpu;
+      Tensor part = weights;
+      part.name = experts ? "updated_expert_shard" : "updated_shard";
+      shard(part, axes);
+      const TensorId part_id = block.add(std::move(part));
+      const TensorId whole_id = block.add(std::move(weights));
+      Body& update = block.body(Phase::update);
+      update.ops.front().writes.push_back(part_id);
+      update.ops.push_back({.name = experts ? "gather_updated_experts" : "gather_updated_weights",
+                            .work = CollectiveWork{.kind = CollectiveKind::all_gather, .axes = axes},
+                            .reads = {part_id},
+                            .writes = {whole_id},
+                            .stream = Stream::zero_gather,
+                            .purpose = Purpose::parameters});
+    }
   }
 };
 

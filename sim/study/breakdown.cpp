@@ -49,6 +49,8 @@ Part part_of(const Op& op) {
     case Purpose::ring:
     case Purpose::parameters:
     case Purpose::gradients:
+    case Purpose::expert:
+    case Purpose::pipeline:
       return Part::exposed_communication;
   }
   return Part::other;
@@ -97,10 +99,20 @@ class Walker {
   void count(std::uint32_t index, Duration time) {
     const Op& op = *schedule_.ops[index].op;
     add(part_of(op), time);
-    if (const auto* work = std::get_if<workload::CollectiveWork>(&op.work)) {
-      by_kind_.at(static_cast<std::size_t>(work->kind)) += time;
+    if (const auto kind = kind_of(op)) {
+      by_kind_.at(static_cast<std::size_t>(*kind)) += time;
       by_purpose_.at(static_cast<std::size_t>(op.purpose)) += time;
     }
+  }
+
+  /// [begin, end) within the span of `op`.
+  void count_run(std::uint32_t op, Instant begin, Instant end) {
+    Instant moving = begin;
+    if (std::holds_alternative<workload::PipelineWork>(schedule_.ops[op].op->work)) {
+      moving = std::clamp(spans_[op].joined, begin, end);
+      add(Part::bubble, moving - begin);
+    }
+    count(op, end - moving);
   }
 
   /// The compute stream idles from `from` to `to`, when `op` starts.
@@ -143,7 +155,7 @@ class Walker {
       const results::Span& span = spans_[at];
       const Instant begin = std::max(from, span.begin);
       if (begin < upper) {
-        count(at, upper - begin);
+        count_run(at, begin, upper);
         upper = begin;
       }
       if (upper <= from) {
@@ -195,7 +207,16 @@ class Walker {
 
 }  // namespace
 
-const results::RankTimeline& last_rank(const workload::Schedule& schedule, const results::Timeline& timeline) {
+std::optional<workload::CollectiveKind> kind_of(const Op& op) {
+  if (std::holds_alternative<workload::PipelineWork>(op.work)) {
+    return workload::CollectiveKind::send_recv;
+  }
+  const auto* work = std::get_if<workload::CollectiveWork>(&op.work);
+  return work == nullptr ? std::nullopt : std::optional(work->kind);
+}
+
+const results::RankTimeline& last_rank(std::span<const workload::Schedule> schedules,
+                                       const results::Timeline& timeline) {
   ULYSIM_CHECK(!timeline.ranks.empty(), "a timeline without ranks");
   const auto measure = [&](const results::RankTimeline& rank) {
     Instant end{};
@@ -203,7 +224,7 @@ const results::RankTimeline& last_rank(const workload::Schedule& schedule, const
       end = std::max(end, span.end);
     }
     Duration busy{};
-    for (const std::uint32_t op : schedule.streams[static_cast<std::size_t>(Stream::compute)]) {
+    for (const std::uint32_t op : schedules[rank.role].streams[static_cast<std::size_t>(Stream::compute)]) {
       busy += rank.spans[op].end - rank.spans[op].begin;
     }
     return std::pair(end, busy);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "sim/results/run_result.h"
@@ -14,8 +15,10 @@ struct Communication {
   std::vector<results::CommunicationUse> by_purpose{};  ///< likewise
 };
 
-/// Logical bytes that one GPU sends in a step (size × bus-bandwidth factor), and the time of `rank` in them.
-[[nodiscard]] Communication communication_of(const workload::OpGraph& graph, const workload::Schedule& schedule,
+/// Logical bytes that the GPU which sends most sends in a step (size × bus-bandwidth factor), and the time of `rank` in
+/// them. One schedule for each role.
+[[nodiscard]] Communication communication_of(const workload::OpGraph& graph,
+                                             std::span<const workload::Schedule> schedules,
                                              const results::RankTimeline& rank, const Breakdown& breakdown);
 
 }  // namespace ulysim::study

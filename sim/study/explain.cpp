@@ -39,15 +39,15 @@ std::string timeline_text(const Stages& stages) {
   auto to = std::back_inserter(out);
   fmt::format_to(to, "step {}\n", human(stages.timeline.end - Instant{}));
   for (const results::RankTimeline& rank : stages.timeline.ranks) {
+    const workload::Schedule& schedule = stages.schedule_of(rank);
     fmt::format_to(to, "rank {} (class of {}): begin ps, end ps, stream, op, why not earlier\n",
                    rank.representative.index(), rank.members.size());
     for (std::size_t i = 0; i < rank.spans.size(); ++i) {
       const results::Span& span = rank.spans[i];
       fmt::format_to(to, "{:>18} {:>18} {:<14} {}, {}", span.begin.value(), span.end.value(),
-                     name(stages.schedule.ops[i].op->stream), label_of(stages.parallel, stages.schedule.ops[i]),
-                     word_for(span.cause));
+                     name(schedule.ops[i].op->stream), label_of(stages.parallel, schedule, i), word_for(span.cause));
       if (names_an_op(span.cause)) {
-        fmt::format_to(to, " {}", label_of(stages.parallel, stages.schedule.ops[span.cause_op]));
+        fmt::format_to(to, " {}", label_of(stages.parallel, schedule, span.cause_op));
       }
       out += "\n";
     }

@@ -12,7 +12,8 @@ using strategies::Recompute;
 
 constexpr std::array<Fix, 6> kFixes{{
     {"tiled_loss: true", [](const Plan& p) { return !p.tiled_loss; }, [](Plan& p) { p.tiled_loss = true; }},
-    {"zero: 3", [](const Plan& p) { return p.zero < 3; }, [](Plan& p) { p.zero = 3; }},
+    {"zero: 3", [](const Plan& p) { return p.zero < 3 && p.mesh.size(workload::MeshAxis::pipeline) == 1; },
+     [](Plan& p) { p.zero = 3; }},
     {"tiled_mlp: true", [](const Plan& p) { return !p.tiled_mlp; }, [](Plan& p) { p.tiled_mlp = true; }},
     {"optimizer: {offload: cpu}", [](const Plan& p) { return p.optimizer_offload == Offload::none && p.zero > 0; },
      [](Plan& p) { p.optimizer_offload = Offload::cpu; }},

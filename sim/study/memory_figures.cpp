@@ -17,7 +17,10 @@ std::int64_t communicators(const workload::OpGraph& graph) {
   for (const workload::BlockTemplate& block : graph.templates) {
     for (const workload::Body& body : block.bodies) {
       for (const workload::Op& op : body.ops) {
-        if (const auto* work = std::get_if<workload::CollectiveWork>(&op.work)) {
+        if (std::holds_alternative<workload::PipelineWork>(op.work)) {
+          // Both ways and both neighbours share one.
+          groups.emplace(workload::AxisSet{workload::MeshAxis::pipeline}.bits(), workload::Stream::forward_send);
+        } else if (const auto* work = std::get_if<workload::CollectiveWork>(&op.work)) {
           // Gathers and reductions of one group share its communicator.
           const bool zero = op.stream == workload::Stream::zero_reduce;
           groups.emplace(graph.mesh.without_trivial(work->axes).bits(),

@@ -28,14 +28,14 @@ strategies::PlanContext context_of(const scenario::Scenario& scenario, const sce
 
 /// The books of the rank class that peaks highest.
 memory::MemoryResult highest_books(const Stages& stages) {
-  memory::MemoryResult highest = memory::account(stages.parallel, stages.schedule, stages.timeline.ranks.front());
-  for (std::size_t i = 1; i < stages.timeline.ranks.size(); ++i) {
-    memory::MemoryResult other = memory::account(stages.parallel, stages.schedule, stages.timeline.ranks[i]);
-    if (other.gpu.peak > highest.gpu.peak) {
-      highest = std::move(other);
+  std::optional<memory::MemoryResult> highest;
+  for (const results::RankTimeline& rank : stages.timeline.ranks) {
+    memory::MemoryResult books = memory::account(stages.parallel, stages.schedule_of(rank), rank);
+    if (!highest || books.gpu.peak > highest->gpu.peak) {
+      highest = std::move(books);
     }
   }
-  return highest;
+  return *std::move(highest);
 }
 
 std::string percent(Duration part, Duration whole) {
@@ -43,9 +43,19 @@ std::string percent(Duration part, Duration whole) {
 }
 
 /// What binds, in words.
-std::string bottleneck_of(const Breakdown& breakdown, Duration step) {
+std::string bottleneck_of(const strategies::Plan& plan, const Breakdown& breakdown, Duration step) {
   const auto largest = std::max_element(breakdown.parts.begin(), breakdown.parts.end(),
                                         [](const auto& a, const auto& b) { return a.time < b.time; });
+  const std::int64_t stages = plan.mesh.size(workload::MeshAxis::pipeline);
+  if (largest->name == "bubble" && stages > 1) {
+    // (p−1)/(v·m) of the ideal time: arXiv 2104.04473 §2.2.
+    return fmt::format(
+        "the pipeline's bubble ({}): {} micro-batches in {} stages{}; more gradient_accumulation or {} "
+        "shorten it",
+        percent(largest->time, step), plan.accumulation, stages,
+        plan.virtual_stages > 1 ? fmt::format(" of {} parts each", plan.virtual_stages) : "",
+        plan.virtual_stages > 1 ? "more virtual_stages" : "virtual_stages");
+  }
   if (largest->name != "exposed_communication") {
     constexpr std::array<std::pair<const char*, const char*>, 8> kWords{
         {{"attention", "attention kernels"},
@@ -143,9 +153,9 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
   }
   const auto gpus = static_cast<double>(scenario.cluster.gpus);
   const double time = std::max(seconds(step), 1e-12);
-  const results::RankTimeline& last = last_rank(stages.schedule, stages.timeline);
-  Breakdown breakdown = break_down(stages.schedule, last, stages.timeline.end);
-  Communication communication = communication_of(stages.parallel, stages.schedule, last, breakdown);
+  const results::RankTimeline& last = last_rank(stages.schedules, stages.timeline);
+  Breakdown breakdown = break_down(stages.schedule_of(last), last, stages.timeline.end);
+  Communication communication = communication_of(stages.parallel, stages.schedules, last, breakdown);
   const TrainedFlops trained = trained_flops(scenario, entry, stages.logical);
   const double model_flops = trained.model;
   const double executed_flops = workload::executed_flops(stages.parallel).value();
@@ -160,7 +170,7 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
       .lower_bound = estimate(stages.parallel, *machine.cost),
       .communication = std::move(communication.by_kind),
       .communication_by_purpose = std::move(communication.by_purpose),
-      .bottleneck = bottleneck_of(breakdown, step),
+      .bottleneck = bottleneck_of(entry.plan, breakdown, step),
       .links = link_loads(stages.timeline),
   };
   figures.breakdown = std::move(breakdown.parts);
@@ -168,7 +178,7 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
   set_totals(scenario, entry, figures);
   set_sequence_costs(entry, stages, trained, figures);
   if (options.detail == Detail::trace) {
-    figures.trace = trace_of(stages.parallel, stages.schedule, stages.timeline);
+    figures.trace = trace_of(stages.parallel, stages.schedules, stages.timeline);
   }
   return figures;
 }
@@ -201,6 +211,33 @@ void explain_fit(results::PlanResult& plan) {
   sentence(f.host_fit, " of host memory a node", f.peak_host_memory_per_node, f.host_memory_capacity_per_node);
 }
 
+/// The kernels of one run of a body, undisturbed.
+Duration kernel_time(const workload::OpGraph& graph, const workload::BlockTemplate& block, workload::Phase phase,
+                     std::int64_t ring, const cost::CostModel& cost) {
+  const workload::Body& body = block.body(phase);
+  Duration sum{};
+  for (const workload::Op& op : body.ops) {
+    const bool compute = std::holds_alternative<workload::GemmWork>(op.work) ||
+                         std::holds_alternative<workload::AttentionWork>(op.work) ||
+                         std::holds_alternative<workload::ElementwiseWork>(op.work);
+    // Kernels on a side stream run beside the others: they bound nothing.
+    const bool beside = op.stream != workload::Stream::compute;
+    if (!compute || beside || op.when != workload::When::every_micro_batch) {
+      continue;
+    }
+    const kernel::Kernel kernel = workload::kernel_of(graph, block, body, op, {.ring = ring});
+    const auto* attention = std::get_if<kernel::Attention>(&kernel);
+    const bool empty = attention != nullptr && attention->pairs == 0;
+    const auto* moved = std::get_if<kernel::MemoryBound>(&kernel);
+    if (empty || (moved != nullptr && moved->traffic.value() == 0)) {
+      continue;
+    }
+    const std::int64_t trips = op.loop < 0 ? 1 : body.loops[static_cast<std::size_t>(op.loop)].trips;
+    sum += cost.time(kernel) * trips;
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::vector<Infeasible> check(const scenario::Scenario& scenario, const scenario::PlanEntry& entry) {
@@ -218,13 +255,15 @@ std::unique_ptr<Stages> run_stages(const scenario::Scenario& scenario, const Mac
   if (stage == Stage::parallel) {
     return stages;
   }
-  stages->schedule = workload::unroll(stages->parallel, 0);
+  for (std::size_t role = 0; role < stages->parallel.roles.size(); ++role) {
+    stages->schedules.push_back(workload::unroll(stages->parallel, role));
+  }
   const engine::Machine hardware{.cluster = &scenario.cluster,
                                  .topology = &machine.topology,
                                  .cost = machine.cost.get(),
                                  .host = {.issue_time = entry.framework.issue_time_per_kernel.value,
                                           .communication_sms = entry.framework.communication_sms.value}};
-  stages->timeline = engine::simulate(stages->parallel, stages->schedule, hardware, {});
+  stages->timeline = engine::simulate(stages->parallel, stages->schedules, hardware, {});
   return stages;
 }
 
@@ -232,39 +271,19 @@ Duration estimate(const workload::OpGraph& graph, const cost::CostModel& cost) {
   Duration longest{};
   const std::int64_t rings = workload::work_depends_on_ring(graph) ? graph.mesh.size(workload::MeshAxis::ring) : 1;
   for (std::int64_t ring = 0; ring < rings; ++ring) {
-    std::vector<std::array<Duration, workload::kPhases>> of_body(graph.templates.size());
-    std::vector<std::array<bool, workload::kPhases>> known(graph.templates.size());
-    Duration sum{};
-    for (const workload::Instance& instance : graph.roles.front().program) {
-      const std::size_t t = instance.block_template.index();
-      const auto phase = static_cast<std::size_t>(instance.phase);
-      const workload::BlockTemplate& block = graph.templates[t];
-      if (!known[t].at(phase)) {
-        known[t].at(phase) = true;
-        const workload::Body& body = block.bodies.at(phase);
-        for (const workload::Op& op : body.ops) {
-          const bool compute = std::holds_alternative<workload::GemmWork>(op.work) ||
-                               std::holds_alternative<workload::AttentionWork>(op.work) ||
-                               std::holds_alternative<workload::ElementwiseWork>(op.work);
-          // Kernels on a side stream run beside the others: they bound nothing.
-          const bool beside = op.stream != workload::Stream::compute;
-          if (!compute || beside || op.when != workload::When::every_micro_batch) {
-            continue;
-          }
-          const kernel::Kernel kernel = workload::kernel_of(graph, block, body, op, {.ring = ring});
-          const auto* attention = std::get_if<kernel::Attention>(&kernel);
-          const bool empty = attention != nullptr && attention->pairs == 0;
-          const auto* moved = std::get_if<kernel::MemoryBound>(&kernel);
-          if (empty || (moved != nullptr && moved->traffic.value() == 0)) {
-            continue;
-          }
-          const std::int64_t trips = op.loop < 0 ? 1 : body.loops[static_cast<std::size_t>(op.loop)].trips;
-          of_body[t].at(phase) += cost.time(kernel) * trips;
+    std::vector<std::array<std::optional<Duration>, workload::kPhases>> of_body(graph.templates.size());
+    for (const workload::Role& role : graph.roles) {
+      Duration sum{};
+      for (const workload::Instance& instance : role.program) {
+        std::optional<Duration>& time =
+            of_body[instance.block_template.index()].at(static_cast<std::size_t>(instance.phase));
+        if (!time) {
+          time = kernel_time(graph, graph.of(instance), instance.phase, ring, cost);
         }
+        sum += *time;
       }
-      sum += of_body[t].at(phase);
+      longest = std::max(longest, sum);
     }
-    longest = std::max(longest, sum);
   }
   return longest;
 }

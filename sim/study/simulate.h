@@ -13,12 +13,16 @@ namespace ulysim::study {
 [[nodiscard]] results::PlanResult simulate(const scenario::Scenario& scenario, const Machine& machine,
                                            const scenario::PlanEntry& entry, const StudyOptions& options);
 
-/// The stages before the figures, for `explain` and tests. The schedule points into the graph.
+/// The stages before the figures, for `explain` and tests. The schedules, one for each role, point into the graph.
 struct Stages {
   workload::OpGraph logical{};
   workload::OpGraph parallel{};
-  workload::Schedule schedule{};
+  std::vector<workload::Schedule> schedules{};
   results::Timeline timeline{};
+
+  [[nodiscard]] const workload::Schedule& schedule_of(const results::RankTimeline& rank) const {
+    return schedules[rank.role];
+  }
 };
 /// Requires that every check() of the plan is empty. Fills what `stage` needs and what stands before it.
 [[nodiscard]] std::unique_ptr<Stages> run_stages(const scenario::Scenario& scenario, const Machine& machine,

@@ -6,21 +6,25 @@
 
 namespace ulysim::study {
 
-std::string label_of(const workload::OpGraph& graph, const workload::FlatOp& flat) {
-  const workload::Instance& instance = graph.roles.front().program[flat.instance];
+std::string label_of(const workload::OpGraph& graph, const workload::Schedule& schedule, std::size_t op) {
+  const workload::FlatOp& flat = schedule.ops[op];
+  const workload::Instance& instance = graph.roles[schedule.role].program[flat.instance];
   const workload::BlockTemplate& block = graph.of(instance);
-  // The chain starts with the embedding, so block 1 is layer 0.
   const std::string where =
-      block.kind == workload::BlockKind::layer ? fmt::format("layer {}", instance.block - 1) : block.name;
+      block.kind == workload::BlockKind::layer ? fmt::format("layer {}", workload::layer_number(instance)) : block.name;
   return fmt::format("{} {} {}", where, name(instance.phase), flat.op->name);
 }
 
-std::vector<results::TraceRank> trace_of(const workload::OpGraph& graph, const workload::Schedule& schedule,
+std::vector<results::TraceRank> trace_of(const workload::OpGraph& graph, std::span<const workload::Schedule> schedules,
                                          const results::Timeline& timeline) {
   std::vector<results::TraceRank> out;
   for (const results::RankTimeline& rank : timeline.ranks) {
+    const workload::Schedule& schedule = schedules[rank.role];
     results::TraceRank trace{.name = fmt::format("rank {}", rank.representative.index()),
                              .members = static_cast<std::int64_t>(rank.members.size())};
+    if (schedules.size() > 1) {
+      trace.name += fmt::format(", {}", graph.roles[rank.role].name);
+    }
     if (rank.members.size() > 1) {
       trace.name += fmt::format(" (of {} alike)", rank.members.size());
     }
@@ -35,7 +39,7 @@ std::vector<results::TraceRank> trace_of(const workload::OpGraph& graph, const w
     trace.spans.reserve(schedule.ops.size());
     for (std::size_t op = 0; op < schedule.ops.size(); ++op) {
       const workload::FlatOp& flat = schedule.ops[op];
-      trace.spans.push_back({.name = label_of(graph, flat),
+      trace.spans.push_back({.name = label_of(graph, schedule, op),
                              .purpose = name(flat.op->purpose),
                              .stream = static_cast<std::uint32_t>(shown.at(static_cast<std::size_t>(flat.op->stream))),
                              .begin = rank.spans[op].begin,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "sim/results/run_result.h"
@@ -10,10 +11,10 @@ namespace ulysim::study {
 
 /// Every span of every simulated rank class, named for people ("layer 3 attention").
 [[nodiscard]] std::vector<results::TraceRank> trace_of(const workload::OpGraph& graph,
-                                                       const workload::Schedule& schedule,
+                                                       std::span<const workload::Schedule> schedules,
                                                        const results::Timeline& timeline);
 
-/// "layer 3 forward attention": what an op of the schedule is called in traces and explanations.
-[[nodiscard]] std::string label_of(const workload::OpGraph& graph, const workload::FlatOp& flat);
+/// "layer 3 forward attention": what an op of a role's schedule is called in traces and explanations.
+[[nodiscard]] std::string label_of(const workload::OpGraph& graph, const workload::Schedule& schedule, std::size_t op);
 
 }  // namespace ulysim::study

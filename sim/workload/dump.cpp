@@ -27,7 +27,8 @@ std::string dims(const std::vector<Dim>& list) {
 std::string describe(const Work& work) {
   struct Visitor {
     std::string operator()(const GemmWork& w) const {
-      return fmt::format("gemm m={} n={} k={}", dims(w.m), dims(w.n), dims(w.k));
+      return fmt::format("gemm m={} n={} k={}{}", dims(w.m), dims(w.n), dims(w.k),
+                         w.groups.empty() ? "" : " for each of " + dims(w.groups));
     }
     std::string operator()(const AttentionWork& w) const {
       return fmt::format("attention {} {} shift={}", w.direction == kernel::Direction::forward ? "forward" : "backward",
@@ -127,7 +128,14 @@ std::string describe(const Tensor& tensor) {
 std::string dump(const OpGraph& graph) {
   std::string out = "mesh";
   for (const MeshAxis axis : graph.mesh.placement) {
+    if (axis == MeshAxis::pipeline && graph.mesh.size(axis) == 1) {
+      continue;
+    }
     fmt::format_to(std::back_inserter(out), " {}={}", name(axis), graph.mesh.size(axis));
+  }
+  if (graph.mesh.expert > 1) {
+    fmt::format_to(std::back_inserter(out), " (expert={} expert_data={})", graph.mesh.expert,
+                   graph.mesh.size(MeshAxis::expert_data));
   }
   fmt::format_to(std::back_inserter(out), ", micro-batches {}\n", graph.micro_batches);
   for (const BlockTemplate& block : graph.templates) {

@@ -202,6 +202,7 @@ void adjust_deepseek(Reader& reader, Transformer& t) {
                   .v_head_dim = size("v_head_dim", 128)};
   // `head_dim` in such files is the rotary part alone.
   t.head_dim = query_head_dim(t);
+  t.kv_heads = t.heads;  // training expands the latents to keys and values of every head
 }
 
 constexpr Family kLlama{.attention_bias = AttentionBias::by_key, .max_positions = 2048, .adjust = adjust_llama};

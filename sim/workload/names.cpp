@@ -14,13 +14,20 @@ const char* name(MeshAxis axis) {
       return "ring";
     case MeshAxis::data:
       return "data";
+    case MeshAxis::expert:
+      return "expert";
+    case MeshAxis::expert_data:
+      return "expert_data";
+    case MeshAxis::pipeline:
+      return "pipeline";
   }
   return "?";
 }
 
 const char* name(Dim dim) {
-  constexpr std::array<const char*, 9> kNames{"batch",    "tokens", "hidden", "heads",   "kv_heads",
-                                              "head_dim", "ffn",    "vocab",  "elements"};
+  constexpr std::array<const char*, 17> kNames{"batch",   "tokens",    "hidden",   "heads",      "kv_heads", "head_dim",
+                                               "ffn",     "vocab",     "elements", "v_head_dim", "nope_dim", "q_latent",
+                                               "kv_down", "kv_latent", "experts",  "slots",      "router"};
   return kNames.at(static_cast<std::size_t>(dim));
 }
 
@@ -43,16 +50,18 @@ const char* name(CollectiveKind kind) {
 }
 
 const char* name(Stream stream) {
-  constexpr std::array<const char*, kStreams> kNames{"compute",        "tensor_comm",    "ulysses_comm",
-                                                     "ring_comm",      "zero_gather",    "zero_reduce",
-                                                     "device_to_host", "host_to_device", "host_work"};
+  constexpr std::array<const char*, kStreams> kNames{
+      "compute",      "tensor_comm",     "ulysses_comm",   "ring_comm",       "zero_gather",
+      "zero_reduce",  "device_to_host",  "host_to_device", "host_work",       "expert_comm",
+      "forward_send", "forward_receive", "backward_send",  "backward_receive"};
   return kNames.at(static_cast<std::size_t>(stream));
 }
 
 const char* name(Purpose purpose) {
   constexpr std::array<const char*, kPurposes> kNames{
-      "attention", "gemm",       "memory_bound", "optimizer",          "tensor_parallel",   "ulysses",
-      "ring",      "parameters", "gradients",    "checkpoint_offload", "optimizer_offload", "host"};
+      "attention",         "gemm", "memory_bound", "optimizer", "tensor_parallel",
+      "ulysses",           "ring", "parameters",   "gradients", "checkpoint_offload",
+      "optimizer_offload", "host", "expert",       "pipeline"};
   return kNames.at(static_cast<std::size_t>(purpose));
 }
 
@@ -63,13 +72,18 @@ const char* name(Phase phase) {
 
 std::string to_string(AxisSet axes) {
   std::string text = "{";
-  for (const MeshAxis axis : kAxes) {
+  for (const MeshAxis axis : kAllAxes) {
     if (axes.contains(axis)) {
       text += text.size() > 1 ? "," : "";
       text += name(axis);
     }
   }
   return text + "}";
+}
+
+std::int64_t layer_number(const Instance& instance) {
+  // The embedding stands before layer 0, and two ends before each further stage.
+  return std::int64_t{instance.block} - 1 - 2 * std::int64_t{instance.virtual_stage};
 }
 
 TensorId BlockTemplate::add(Tensor tensor) {

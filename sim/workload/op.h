@@ -27,8 +27,15 @@ enum class Stream : std::uint8_t {
   device_to_host,
   host_to_device,
   host_work,  ///< CPU cores of the node (offloaded optimizer)
+  expert_comm,
+  // Messages between pipeline stages. Each way has queues of its own, so that a stage which sends to its neighbour
+  // does not keep what the neighbour sends it from coming in (batch_isend_irecv).
+  forward_send,
+  forward_receive,
+  backward_send,
+  backward_receive,
 };
-inline constexpr std::size_t kStreams = 9;
+inline constexpr std::size_t kStreams = 14;
 [[nodiscard]] const char* name(Stream stream);
 
 /// What a report calls the time or the bytes of an op.
@@ -45,17 +52,21 @@ enum class Purpose : std::uint8_t {
   checkpoint_offload,
   optimizer_offload,
   host,
+  expert,    ///< tokens to their experts and back
+  pipeline,  ///< activations and their gradients between stages
 };
-inline constexpr std::size_t kPurposes = 12;
+inline constexpr std::size_t kPurposes = 14;
 [[nodiscard]] const char* name(Purpose purpose);
 
 /// Matrix product written in dimensions: sizes follow from the operands' shards. `reads` = {a, b}, `writes` = {c};
 /// `m` are the rows (of a), `n` the columns (of b), `k` the contracted dimensions. A split contraction makes the
-/// result partial over its axes.
+/// result partial over its axes. `groups` are dimensions of all three, with a product of its own for each index (the
+/// experts of a grouped GEMM).
 struct GemmWork {
   std::vector<Dim> m{};
   std::vector<Dim> n{};
   std::vector<Dim> k{};
+  std::vector<Dim> groups{};
 };
 
 /// A fused attention call. Forward reads {q, k, v} and writes {o, lse}; backward reads {q, k, v, o, lse, d_o} and
@@ -92,7 +103,9 @@ struct CollectiveWork {
   std::optional<Dim> to{};
 };
 
-/// A message between two roles, matched by tag (pipeline stages).
+/// A message between two roles (pipeline stages): `reads` are sent, `writes` are received. The rank that differs in the
+/// pipeline coordinate only holds the other end. Ends match by tag and micro-batch; the message passes when both ends
+/// are there.
 struct PipelineWork {
   enum class Side : std::uint8_t { send, receive };
   Side side{Side::send};
@@ -107,7 +120,7 @@ struct CopyWork {
 };
 
 /// Work of the host: `traffic` over the node's memory (CPU Adam), then `fixed`. `node_rate`, when above 0, bounds it by
-/// the node's cores: elements of the first traffic tensor a second, for all ranks of the node together.
+/// the node's cores: elements of the traffic tensors a second, for all ranks of the node together.
 struct HostWork {
   std::vector<Traffic> traffic{};
   Duration fixed{};
@@ -125,7 +138,7 @@ enum class CreditPool : std::uint8_t { none, parameters, checkpoint_fetch, check
 inline constexpr std::size_t kCreditPools = 4;
 
 /// Part of a block: passes find what they rewrite by this, not by name.
-enum class Region : std::uint8_t { other, core_attention, mlp, loss };
+enum class Region : std::uint8_t { other, core_attention, mlp, loss, experts };
 
 struct Op {
   std::string name{};

@@ -25,7 +25,8 @@ enum class Phase : std::uint8_t { forward, backward, update };
 inline constexpr std::size_t kPhases = 3;
 [[nodiscard]] const char* name(Phase phase);
 
-enum class BlockKind : std::uint8_t { embedding, layer, head, optimizer };
+/// boundary: an end of a pipeline stage, where the chain goes on at another rank.
+enum class BlockKind : std::uint8_t { embedding, layer, head, optimizer, boundary };
 
 /// One kind of block: the tensors of an instance and what is done with them in each phase.
 struct BlockTemplate {
@@ -46,6 +47,8 @@ struct BlockTemplate {
 struct Instance {
   TemplateId block_template{};
   std::int32_t block{};  ///< position in the chain embedding, layer 0 …, head; the optimizer comes last
+  /// Of its block: 0 without pipelines. The ends of stages stand in the chain too, two between each and the next.
+  std::int32_t virtual_stage{};
   std::int32_t micro_batch{};
   Phase phase{Phase::forward};
   bool last_micro_batch{};
@@ -54,9 +57,12 @@ struct Instance {
 /// A set of ranks that run the same program on equal tables.
 struct Role {
   std::string name{"all"};
-  std::int64_t stage{};  ///< pipeline stage; roles of one stage meet in the same collectives
+  std::int64_t stage{};  ///< pipeline coordinate of its ranks; roles of one stage meet in the same collectives
   std::vector<Instance> program{};
 };
+
+/// Position of an instance's layer in the model, 0 for the first. Requires a block of kind layer.
+[[nodiscard]] std::int64_t layer_number(const Instance& instance);
 
 /// How many holders a pool admits at once.
 using CreditWindows = std::array<std::int64_t, kCreditPools>;

@@ -65,6 +65,7 @@ kernel::Kernel attention_kernel(const OpGraph& graph, const BlockTemplate& block
                                 const AttentionWork& work, At at) {
   const Tensor& q = block.tensor(op.reads[0]);
   const Tensor& k = block.tensor(op.reads[1]);
+  const Extent* value_width = block.tensor(op.reads[2]).find(Dim::v_head_dim);
   const AttentionShape shape = work.table ? graph.attention_tables[*work.table].at(static_cast<std::size_t>(at.ring))
                                           : attention_shape(graph, block, op, work, at);
   return kernel::Attention{.implementation = work.implementation,
@@ -73,6 +74,7 @@ kernel::Kernel attention_kernel(const OpGraph& graph, const BlockTemplate& block
                            .heads = local_size(*q.find(Dim::heads), graph.mesh),
                            .kv_heads = local_size(*k.find(Dim::kv_heads), graph.mesh),
                            .head_dim = q.find(Dim::head_dim)->size,
+                           .v_head_dim = value_width == nullptr ? std::nullopt : std::optional(value_width->size),
                            .queries = shape.queries,
                            .keys = shape.keys,
                            .pairs = shape.unmasked,
@@ -106,7 +108,8 @@ kernel::Kernel kernel_of(const OpGraph& graph, const BlockTemplate& block, const
     const Tensor& b = block.tensor(op.reads[1]);
     return kernel::Gemm{.m = product_of(gemm->m, a, graph.mesh, trips),
                         .n = product_of(gemm->n, b, graph.mesh, trips),
-                        .k = product_of(gemm->k, a, graph.mesh, trips)};
+                        .k = product_of(gemm->k, a, graph.mesh, trips),
+                        .batch = product_of(gemm->groups, a, graph.mesh, trips)};
   }
   if (const auto* attention = std::get_if<AttentionWork>(&op.work)) {
     return attention_kernel(graph, block, op, *attention, at);
@@ -119,7 +122,9 @@ kernel::Kernel kernel_of(const OpGraph& graph, const BlockTemplate& block, const
 
 Bytes payload_of(const OpGraph& graph, const BlockTemplate& block, const Body& body, const Op& op) {
   const auto* collective = std::get_if<CollectiveWork>(&op.work);
-  const bool received = collective != nullptr && collective->kind == CollectiveKind::all_gather;
+  const auto* message = std::get_if<PipelineWork>(&op.work);
+  const bool received = (collective != nullptr && collective->kind == CollectiveKind::all_gather) ||
+                        (message != nullptr && message->side == PipelineWork::Side::receive);
   const std::int64_t trips = trips_of(body, op.loop);
   Bytes sum;
   for (const TensorId id : received ? op.writes : op.reads) {

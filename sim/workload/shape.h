@@ -22,8 +22,8 @@ struct At {
 /// ask kernel_of() later. Only for a graph whose passes are done: tables do not follow a change of shards.
 void tabulate_attention(OpGraph& graph);
 
-/// Payload of a collective or copy, bytes of one rank and trip: the tensors sent (all-to-all, reduce-scatter,
-/// all-reduce, send/recv, copies) or received (all-gather).
+/// Payload of a collective, message or copy, bytes of one rank and trip: the tensors sent (all-to-all, reduce-scatter,
+/// all-reduce, send/recv, copies) or received (all-gather, the receiving end of a message).
 [[nodiscard]] Bytes payload_of(const OpGraph& graph, const BlockTemplate& block, const Body& body, const Op& op);
 
 /// Host-memory bytes of a HostWork op, one rank.

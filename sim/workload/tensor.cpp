@@ -20,12 +20,24 @@ Extent* Tensor::find(Dim dim) {
   return it == shape.end() ? nullptr : &*it;
 }
 
+const Extent* Tensor::rows() const {
+  const Extent* tokens = find(Dim::tokens);
+  return tokens != nullptr ? tokens : find(Dim::slots);
+}
+
+Extent* Tensor::rows() {
+  Extent* tokens = find(Dim::tokens);
+  return tokens != nullptr ? tokens : find(Dim::slots);
+}
+
 std::int64_t local_size(const Extent& extent, const Mesh& mesh) {
   std::int64_t parts = 1;
   for (const MeshAxis axis : extent.split) {
     parts *= mesh.size(axis);
   }
-  return (extent.size + parts - 1) / parts;
+  const std::int64_t average = (extent.size + parts - 1) / parts;
+  return extent.busiest == 1.0 ? average
+                               : static_cast<std::int64_t>(static_cast<double>(average) * extent.busiest + 0.5);
 }
 
 namespace {

@@ -10,7 +10,25 @@
 namespace ulysim::workload {
 
 /// What an extent of a tensor counts. Two tensors of one op that share a Dim must be split alike there.
-enum class Dim : std::uint8_t { batch, tokens, hidden, heads, kv_heads, head_dim, ffn, vocab, elements };
+enum class Dim : std::uint8_t {
+  batch,
+  tokens,
+  hidden,
+  heads,
+  kv_heads,
+  head_dim,
+  ffn,
+  vocab,
+  elements,
+  v_head_dim,  ///< of V and O where it is not that of Q and K (multi-head latent attention)
+  nope_dim,    ///< of a key head, the part without position
+  q_latent,    ///< low-rank queries
+  kv_down,     ///< low-rank keys and values with the rotary key beside them
+  kv_latent,   ///< low-rank keys and values
+  experts,     ///< routed experts
+  slots,       ///< tokens of one routed expert: each token stands there once for each expert that it visits
+  router,      ///< scores of the router, one for each routed expert
+};
 [[nodiscard]] const char* name(Dim dim);
 
 /// How a ring splits the sequence over its ranks. Zigzag: rank r holds chunks r and 2R−1−r of 2R; striped: token
@@ -25,6 +43,7 @@ struct Extent {
   std::vector<MeshAxis> split{};
   Layout layout{Layout::contiguous};  ///< of tokens over the ring axis
   std::int64_t replicas{1};           ///< copies of each key/value head that `size` counts, one to a rank that needs it
+  double busiest{1.0};                ///< what the busiest rank holds over what it holds on average
 
   [[nodiscard]] bool split_by(MeshAxis axis) const;
   friend bool operator==(const Extent& a, const Extent& b) {
@@ -69,9 +88,12 @@ struct Tensor {
 
   [[nodiscard]] const Extent* find(Dim dim) const;
   [[nodiscard]] Extent* find(Dim dim);
+  /// What counts its samples: tokens, or the slots of experts. nullptr where it holds no samples (weights).
+  [[nodiscard]] const Extent* rows() const;
+  [[nodiscard]] Extent* rows();
 };
 
-/// Local size of one extent: ceil(size / product of the split axes' sizes).
+/// Local size of one extent: ceil(size / product of the split axes' sizes), of the busiest rank.
 [[nodiscard]] std::int64_t local_size(const Extent& extent, const Mesh& mesh);
 /// Elements that one rank holds.
 [[nodiscard]] std::int64_t local_elements(const Tensor& tensor, const Mesh& mesh);

@@ -42,7 +42,8 @@ struct StepOptions {
 };
 
 /// The logical graph of one training step, as one imaginary device of unlimited size would run it: no strategy, no
-/// communication. One template for each distinct kind of layer. Requires a dense model (no experts, no MLA).
+/// communication. One template for each distinct kind of layer, so that dense and mixture-of-experts layers may
+/// alternate.
 [[nodiscard]] OpGraph build_training_step(const Transformer& model, const StepOptions& options);
 
 /// The mask of a layer under these options.

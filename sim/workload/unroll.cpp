@@ -20,9 +20,7 @@ class Writers {
     for (const Instance& instance : role.program) {
       blocks = std::max(blocks, instance.block + 1);
       micro_batches = std::max(micro_batches, instance.micro_batch + 1);
-      for (const BlockTemplate& block : graph.templates) {
-        width_ = std::max(width_, block.tensors.size());
-      }
+      width_ = std::max(width_, graph.of(instance).tensors.size());
     }
     blocks_ = static_cast<std::size_t>(blocks);
     template_of_.assign(blocks_, nullptr);
@@ -73,12 +71,17 @@ bool waits_for_kernels(Stream stream) {
     case Stream::ulysses_comm:
     case Stream::ring_comm:
     case Stream::zero_reduce:
+    case Stream::expert_comm:
       return true;
     case Stream::compute:
     case Stream::zero_gather:
     case Stream::device_to_host:
     case Stream::host_to_device:
     case Stream::host_work:
+    case Stream::forward_send:
+    case Stream::forward_receive:  // posted ahead of its use
+    case Stream::backward_send:
+    case Stream::backward_receive:
       return false;
   }
   return false;
@@ -86,7 +89,9 @@ bool waits_for_kernels(Stream stream) {
 
 class Unroller {
  public:
-  Unroller(const OpGraph& graph, const Role& role) : graph_(graph), role_(role), writers_(graph, role) {}
+  Unroller(const OpGraph& graph, std::size_t role) : graph_(graph), role_(graph.roles[role]), writers_(graph, role_) {
+    schedule_.role = role;
+  }
 
   Schedule run() {
     for (std::size_t i = 0; i < role_.program.size(); ++i) {
@@ -170,7 +175,7 @@ class Unroller {
 }  // namespace
 
 Schedule unroll(const OpGraph& graph, std::size_t role) {
-  return Unroller(graph, graph.roles[role]).run();
+  return Unroller(graph, role).run();
 }
 
 }  // namespace ulysim::workload

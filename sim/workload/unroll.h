@@ -19,6 +19,7 @@ struct FlatOp {
 
 /// The program of one role laid out in order. Every rank of the role runs exactly these ops; index = program order.
 struct Schedule {
+  std::size_t role{};
   std::vector<FlatOp> ops{};
   /// CSR: the ops that must be done before op i starts: writers of what it reads, its order edges, and for collectives
   /// launched from the compute stream the kernel before them; those that

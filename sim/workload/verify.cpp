@@ -126,6 +126,10 @@ class ShapeChecker {
     no_partial(op, op.reads[0]);
     no_partial(op, op.reads[1]);
     AxisSet contracted;
+    for (const Dim dim : work.groups) {
+      match(op, a, b, dim);
+      match(op, a, c, dim);
+    }
     for (const Dim dim : work.m) {
       match(op, a, c, dim);
     }
@@ -251,7 +255,15 @@ class ShapeChecker {
   }
 
   void match_activations(const Op& op, const Tensor& a, const Tensor& b) {
-    if (a.find(Dim::tokens) == nullptr || b.find(Dim::tokens) == nullptr) {
+    if (a.rows() == nullptr || b.rows() == nullptr) {
+      return;
+    }
+    if (a.rows()->dim != b.rows()->dim) {
+      // Tokens against the slots of experts: a permutation, within what each rank holds.
+      if (!(samples_cut(a) == samples_cut(b))) {
+        find(op, fmt::format("{} holds other tokens than {}: an all-to-all to or from the experts is missing", a.name,
+                             b.name));
+      }
       return;
     }
     for (const Extent& extent : a.shape) {
@@ -261,10 +273,20 @@ class ShapeChecker {
     }
   }
 
+  /// The axes over which samples are split.
+  AxisSet samples_cut(const Tensor& tensor) const {
+    AxisSet axes;
+    for (const Extent& extent : tensor.shape) {
+      if (extent.dim == Dim::batch || extent.dim == Dim::tokens || extent.dim == Dim::slots) {
+        axes = axes | axes_of(extent);
+      }
+    }
+    return graph_.mesh.on_grid(axes);
+  }
+
   void match_weights(const Op& op, const Tensor& a, const Tensor& b) {
     const auto same_dim = [](const Extent& x, const Extent& y) { return x.dim == y.dim; };
-    if (a.find(Dim::tokens) == nullptr &&
-        std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(), same_dim)) {
+    if (a.rows() == nullptr && std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(), same_dim)) {
       for (const Extent& extent : a.shape) {
         match(op, a, b, extent.dim);
       }
@@ -303,12 +325,16 @@ class ShapeChecker {
       return;
     }
     for (const TensorId id : op.writes) {
-      // What an output lacks was summed over: tokens in a weight gradient, vocabulary in a look-up.
+      // What an output lacks was summed over: tokens in a weight gradient, vocabulary in a look-up, heads in the
+      // gradient of a key that all share.
       const Tensor& out = at(id);
       AxisSet expected;
       for (const TensorId in : op.reads) {
         for (const Extent& extent : at(in).shape) {
-          const bool contracted = extent.dim == Dim::batch || extent.dim == Dim::tokens ||
+          const bool sample = extent.dim == Dim::batch || extent.dim == Dim::tokens || extent.dim == Dim::slots;
+          const bool head = extent.dim == Dim::heads || extent.dim == Dim::kv_heads;
+          const bool headless = out.find(Dim::heads) == nullptr && out.find(Dim::kv_heads) == nullptr;
+          const bool contracted = (sample && out.rows() == nullptr) || (head && out.rows() != nullptr && headless) ||
                                   (extent.dim == Dim::vocab && out.find(Dim::tokens) != nullptr);
           if (contracted && out.find(extent.dim) == nullptr) {
             expected = expected | axes_of(extent);
@@ -353,7 +379,7 @@ class ShapeChecker {
         find(op, fmt::format("turns {} into {}", text(a), text(b)));
         return;
       }
-      for (const MeshAxis axis : kAxes) {
+      for (const MeshAxis axis : kAllAxes) {
         if (axes.contains(axis) && a.split_by(axis) != b.split_by(axis)) {
           (a.split_by(axis) ? off : on).insert(axis);
           const std::optional<Dim> expected = a.split_by(axis) ? work.from : work.to;
@@ -364,7 +390,7 @@ class ShapeChecker {
       }
     }
     AxisSet summed;  // partial before and not after
-    for (const MeshAxis axis : kAxes) {
+    for (const MeshAxis axis : kAllAxes) {
       if (in.partial.contains(axis) && !out.partial.contains(axis)) {
         summed.insert(axis);
       }
@@ -399,6 +425,13 @@ class ShapeChecker {
   void check_work(const Op& op, const PipelineWork& work) {
     if (work.peer_role >= graph_.roles.size()) {
       find(op, "sends to a role that is not there");
+    }
+    const bool sends = work.side == PipelineWork::Side::send;
+    if (op.reads.empty() == sends || op.writes.empty() != sends) {
+      find(op, "a message is read at one end and written at the other");
+    }
+    for (const TensorId id : op.reads) {
+      no_partial(op, id);
     }
   }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "sim/workload/unroll.h"
 #include "sim/workload/verify_internal.h"
@@ -8,6 +9,15 @@
 namespace ulysim::workload {
 
 namespace {
+
+/// Where one end of a message stands.
+struct End {
+  std::size_t role{};
+  std::uint32_t op{};
+  std::size_t stream{};
+  std::size_t position{};  ///< in the stream
+};
+using MessageKey = std::pair<std::int64_t, std::int32_t>;  // tag, micro-batch
 
 /// One role in the play.
 struct Player {
@@ -43,6 +53,7 @@ class Play {
   explicit Play(const OpGraph& graph) : graph_(graph) {
     for (std::size_t role = 0; role < graph.roles.size(); ++role) {
       players_.push_back(start(graph, role));
+      add_ends(role);
     }
   }
 
@@ -111,27 +122,36 @@ class Play {
       return false;
     }
     const auto* message = std::get_if<PipelineWork>(&op.work);
-    return message == nullptr || peer_waits(role, op, *message);
+    return message == nullptr || peer_waits(role, index, *message);
+  }
+
+  [[nodiscard]] MessageKey key_of(std::size_t role, std::uint32_t op, const PipelineWork& message) const {
+    return {message.tag, graph_.roles[role].program[players_[role].schedule.ops[op].instance].micro_batch};
+  }
+
+  void add_ends(std::size_t role) {
+    const Schedule& schedule = players_[role].schedule;
+    for (std::size_t stream = 0; stream < kStreams; ++stream) {
+      for (std::size_t at = 0; at < schedule.streams[stream].size(); ++at) {
+        const std::uint32_t op = schedule.streams[stream][at];
+        if (const auto* message = std::get_if<PipelineWork>(&schedule.ops[op].op->work)) {
+          ends_[key_of(role, op, *message)].push_back({.role = role, .op = op, .stream = stream, .position = at});
+        }
+      }
+    }
   }
 
   /// A message passes when its other end stands at the head of its stream with everything else it needs.
-  bool peer_waits(std::size_t role, const Op& op, const PipelineWork& message) {
-    Player& peer = players_[message.peer_role];
-    const auto stream = static_cast<std::size_t>(op.stream);
-    for (std::size_t s = 0; s < kStreams; ++s) {
-      const auto& queue = peer.schedule.streams[s];
-      // An end that has passed already keeps its partner's way open.
-      for (std::size_t at = 0; at <= peer.head[s] && at < queue.size(); ++at) {
-        const auto* other = std::get_if<PipelineWork>(&peer.schedule.ops[queue[at]].op->work);
-        if (other == nullptr || other->tag != message.tag || other->side == message.side || other->peer_role != role ||
-            s != stream) {
-          continue;
-        }
-        const bool passed = at < peer.head[s];
-        if (passed || (queue[at] < peer.issued && peer.missing[queue[at]] == 0)) {
-          return true;
-        }
+  bool peer_waits(std::size_t role, std::uint32_t op, const PipelineWork& message) {
+    for (const End& end : ends_[key_of(role, op, message)]) {
+      const Player& peer = players_[end.role];
+      const auto& other = std::get<PipelineWork>(peer.schedule.ops[end.op].op->work);
+      if (end.role != message.peer_role || other.peer_role != role || other.side == message.side) {
+        continue;
       }
+      const std::size_t head = peer.head[end.stream];
+      // An end that has passed already keeps its partner's way open.
+      return head > end.position || (head == end.position && end.op < peer.issued && peer.missing[end.op] == 0);
     }
     return false;
   }
@@ -170,6 +190,7 @@ class Play {
 
   const OpGraph& graph_;
   std::vector<Player> players_;
+  std::map<MessageKey, std::vector<End>> ends_;
 };
 
 /// The collectives of a role in order, as (axes, kind).

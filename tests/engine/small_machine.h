@@ -131,8 +131,11 @@ inline results::Timeline play(const workload::OpGraph& graph, const spec::Cluste
                               FoldMode mode = FoldMode::folded) {
   const topology::Topology topology = topology::build(cluster);
   const OneNanosecondPerUnit cost;
-  const workload::Schedule schedule = workload::unroll(graph, 0);
-  return simulate(graph, schedule, {.cluster = &cluster, .topology = &topology, .cost = &cost, .host = host},
+  std::vector<workload::Schedule> schedules;
+  for (std::size_t role = 0; role < graph.roles.size(); ++role) {
+    schedules.push_back(workload::unroll(graph, role));
+  }
+  return simulate(graph, schedules, {.cluster = &cluster, .topology = &topology, .cost = &cost, .host = host},
                   {.fold = mode});
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -17,8 +18,8 @@ namespace {
 
 using namespace workload;
 
-/// Two layers, 8 query and 4 key/value heads of 64: a Llama in small.
-lab::Bench tiny(Plan plan) {
+/// Two layers, 8 query and 4 key/value heads of 64: a Llama in small, or a Mixtral.
+lab::Bench tiny(Plan plan, std::optional<MoeSpec> moe = std::nullopt) {
   Transformer t{.name = "tiny",
                 .model_type = "llama",
                 .layers = 2,
@@ -29,7 +30,8 @@ lab::Bench tiny(Plan plan) {
                 .ffn = 1024,
                 .vocab = 32000,
                 .max_positions = 8192};
-  t.layer_specs.resize(2);
+  t.layer_specs.resize(2, LayerSpec{.moe = moe.has_value()});
+  t.moe = moe;
   return {.model = std::move(t), .framework = lab::framework(), .plan = std::move(plan)};
 }
 
@@ -37,6 +39,7 @@ struct Example {
   std::string name;  ///< of the golden, and of the pass that it cannot do without
   Plan plan;
   std::vector<std::string> passes;
+  std::optional<MoeSpec> moe{};
 };
 
 std::ostream& operator<<(std::ostream& out, const Example& example) {
@@ -55,6 +58,16 @@ std::vector<Example> examples() {
   all.push_back({"tensor", with(MeshAxis::tensor, 4), {"tensor"}});
   all.push_back({"ulysses", with(MeshAxis::ulysses, 8), {"ulysses"}});
   all.push_back({"ring", with(MeshAxis::ring, 2), {"ring"}});
+  Plan expert = with(MeshAxis::data, 4);
+  expert.mesh.set_size(MeshAxis::expert, 2);
+  all.push_back({"expert",
+                 expert,
+                 {"data", "expert"},
+                 MoeSpec{.experts = 4, .top_k = 2, .expert_ffn = 256, .shared_experts = 1, .shared_ffn = 512}});
+  Plan stages = with(MeshAxis::pipeline, 2);
+  stages.accumulation = 3;
+  all.push_back({"pipeline", stages, {"pipeline"}});
+  all.push_back({"schedule", stages, {"pipeline", "schedule"}});
   Plan tiled = lab::plain_plan(8192);
   tiled.tiled_mlp = tiled.tiled_loss = true;
   all.push_back({"tiling", tiled, {"tiling"}});
@@ -81,7 +94,7 @@ TEST_P(StrategyGolden, graph_is_as_reviewed) {
       GTEST_SKIP() << "it builds on " << name << ", which is not in the catalogue";
     }
   }
-  golden::compare("strategies/" + example.name + ".graph", dump(tiny(example.plan).after(example.passes)));
+  golden::compare("strategies/" + example.name + ".graph", dump(tiny(example.plan, example.moe).after(example.passes)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, StrategyGolden, testing::ValuesIn(examples()), [](const auto& each) {
@@ -100,9 +113,9 @@ TEST(Golden, everything_together_is_as_reviewed) {
   }
   Plan plan = lab::plain_plan(8192);
   for (const MeshAxis axis : kAxes) {
-    plan.mesh.set_size(axis, 2);
+    plan.mesh.set_size(axis, axis == MeshAxis::pipeline ? 1 : 2);
   }
-  plan.zero = 3;
+  plan.zero = 3;  // which no pipeline takes
   plan.recompute = Recompute::full;
   plan.checkpoint_offload = plan.optimizer_offload = Offload::cpu;
   plan.tiled_mlp = plan.tiled_loss = true;

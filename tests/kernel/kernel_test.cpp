@@ -66,5 +66,23 @@ TEST(Kernel, LengthsOfTensOfMillionsDoNotOverflow) {
   EXPECT_GT(traffic(a).value(), 0);
 }
 
+TEST(Kernel, attention_counts_keys_by_their_width_and_values_by_theirs) {
+  // DeepSeek-V3: queries and keys of 192, values of 128. 100 pairs of one head.
+  Attention a{.heads = 1, .kv_heads = 1, .head_dim = 192, .v_head_dim = 128, .queries = 10, .keys = 10, .pairs = 100};
+  EXPECT_EQ(executed_flops(a), Flops(2.0 * 100 * (192 + 128))) << "QKᵀ, PV";
+  EXPECT_EQ(traffic(a), Bytes(2 * 10 * (192 + 192 + 128 + 128))) << "Q, K, V, O";
+  a.direction = Direction::backward;
+  EXPECT_EQ(executed_flops(a), Flops(2.0 * 100 * (3 * 192 + 2 * 128))) << "QKᵀ, dQ, dK; dP, dV";
+  EXPECT_EQ(model_flops(a), Flops(2.0 * 2 * 100 * (192 + 128)));
+  EXPECT_EQ(traffic(a), Bytes(2 * 2 * 10 * (192 + 192 + 128 + 128)));
+  // Equal widths are the default.
+  Attention same = a;
+  same.head_dim = 128;
+  Attention plain = same;
+  plain.v_head_dim.reset();
+  EXPECT_EQ(executed_flops(same), executed_flops(plain));
+  EXPECT_EQ(traffic(same), traffic(plain));
+}
+
 }  // namespace
 }  // namespace ulysim::kernel

@@ -52,6 +52,19 @@ TEST(Load, TheContractsOwnExampleLoads) {
   EXPECT_EQ(s.plans[0].plan.optimizer_offload, strategies::Offload::cpu);
 }
 
+TEST(Load, ExpertsTakeNoGpusOfTheirOwn) {
+  const Scenario s = parsed(
+      "model: deepseek-v3\ncluster: {node: dgx-h100, nodes: 4}\ntraining: {sequence_length: 4Ki, expert_imbalance: "
+      "1.2}\n"
+      "plans: [{ulysses: 8, expert: 16}, {ulysses: 8, expert: 1}]\n");
+  EXPECT_THAT(names(s), ElementsAre("expert=16,ulysses=8,data=4", "ulysses=8,data=4"));
+  const Plan& plan = s.plans.front().plan;
+  EXPECT_EQ(plan.mesh.world(), 32);
+  EXPECT_EQ(plan.mesh.size(MeshAxis::expert), 16);
+  EXPECT_EQ(plan.mesh.size(MeshAxis::expert_data), 2);
+  EXPECT_EQ(plan.expert_imbalance, 1.2);
+}
+
 TEST(Load, EveryShippedScenarioLoads) {
   int loaded = 0;
   for (const auto& file : std::filesystem::directory_iterator(data_folder() / "scenarios/runs")) {
@@ -183,7 +196,37 @@ TEST(Cluster, GpusUsesOnlySoManyOfEachNode) {
 TEST(Placement, NamedAxesComeInnermostAndTheOthersFollow) {
   const Scenario s = parsed(study("{sequence_length: 1Mi}", "[{ulysses: 4, ring: 2, placement: [ring]}]"));
   EXPECT_THAT(s.plans[0].plan.mesh.placement,
-              ElementsAre(MeshAxis::ring, MeshAxis::tensor, MeshAxis::ulysses, MeshAxis::data));
+              ElementsAre(MeshAxis::ring, MeshAxis::tensor, MeshAxis::ulysses, MeshAxis::data, MeshAxis::pipeline));
+}
+
+TEST(PipelineKeys, VirtualStagesInterleaveAndAPlainPipelineDoesNot) {
+  const Scenario s =
+      parsed(study("{sequence_length: 8Ki, zero: 1, gradient_accumulation: 8}",
+                   "[{pipeline: 4}, {pipeline: 2, virtual_stages: 2, schedule: interleaved}, {data: 8}]"));
+  EXPECT_EQ(s.plans[0].plan.mesh.size(MeshAxis::pipeline), 4);
+  EXPECT_EQ(s.plans[0].plan.mesh.size(MeshAxis::data), 2) << "what is left of eight GPUs";
+  EXPECT_EQ(s.plans[0].plan.name, "data=2,pipeline=4");
+  EXPECT_EQ(s.plans[1].plan.virtual_stages, 2);
+  EXPECT_EQ(s.plans[1].plan.name, "data=4,pipeline=2,virtual_stages=2");
+  const auto schedule_of = [&](std::size_t plan) {
+    for (const auto& [key, value] : options_of(s.plans[plan])) {
+      if (key == "schedule") {
+        return value;
+      }
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(schedule_of(0), "1f1b");
+  EXPECT_EQ(schedule_of(1), "interleaved");
+  EXPECT_EQ(schedule_of(2), "none") << "one stage has no schedule to tell";
+}
+
+TEST(PipelineKeys, AScheduleThatVirtualStagesContradictIsAMistake) {
+  const std::string all = complaints(study("{sequence_length: 8Ki, zero: 1}",
+                                           "[{pipeline: 2, schedule: interleaved}, "
+                                           "{pipeline: 2, virtual_stages: 2, schedule: 1f1b, name: b}]"));
+  EXPECT_THAT(all, testing::HasSubstr("'plans[0].schedule': interleaved needs virtual_stages of 2 or more"));
+  EXPECT_THAT(all, testing::HasSubstr("'plans[1].schedule': 1f1b stands beside virtual_stages 2"));
 }
 
 TEST(Describe, EveryOptionOfAPlanIsTold) {

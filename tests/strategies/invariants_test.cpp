@@ -21,8 +21,9 @@ namespace {
 
 using namespace workload;
 
-constexpr std::array kModels{"llama-3.1-8b", "llama-2-7b",      "qwen2.5-7b", "gpt2",        "gemma-2-9b",
-                             "falcon-7b",    "mistral-7b-v0.1", "mpt-7b",     "gpt-neox-20b"};
+constexpr std::array kModels{"llama-3.1-8b", "llama-2-7b",   "qwen2.5-7b",      "gpt2",
+                             "gemma-2-9b",   "falcon-7b",    "mistral-7b-v0.1", "mpt-7b",
+                             "gpt-neox-20b", "mixtral-8x7b", "qwen3-30b-a3b",   "deepseek-v3"};
 
 /// Axes whose pass is in the catalogue; the others stay at 1.
 std::vector<MeshAxis> axes() {
@@ -38,13 +39,16 @@ std::vector<MeshAxis> axes() {
 std::string text(const lab::Bench& bench) {
   const Plan& p = bench.plan;
   return fmt::format(
-      "{} tensor {} ulysses {} ring {} data {} layout {} exchange {} tokens {} batch {} accumulation {} attention {} "
+      "{} tensor {} ulysses {} ring {} data {} pipeline {} chunks {} expert {} layout {} exchange {} tokens {} batch "
+      "{} "
+      "accumulation {} attention {} "
       "mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} tiled mlp {} loss {} pattern {} window "
       "{} documents {}",
-      bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], name(p.ring_layout),
-      static_cast<int>(p.ring_exchange), p.sequence_length, p.micro_batch, p.accumulation,
-      static_cast<int>(p.attention), static_cast<int>(p.mask), static_cast<int>(p.recompute),
-      static_cast<int>(p.checkpoint_offload), p.zero, static_cast<int>(p.optimizer_offload), p.tiled_mlp, p.tiled_loss,
+      bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], p.mesh.sizes[4],
+      p.virtual_stages, p.mesh.expert, name(p.ring_layout), static_cast<int>(p.ring_exchange), p.sequence_length,
+      p.micro_batch, p.accumulation, static_cast<int>(p.attention), static_cast<int>(p.mask),
+      static_cast<int>(p.recompute), static_cast<int>(p.checkpoint_offload), p.zero,
+      static_cast<int>(p.optimizer_offload), p.tiled_mlp, p.tiled_loss,
       p.block_sparse ? describe(*p.block_sparse) : "-", p.sliding_window.value_or(0),
       p.documents ? p.documents->size() : 0);
 }
@@ -53,7 +57,8 @@ class Generator {
  public:
   explicit Generator(std::uint32_t seed) : random_(seed) {
     for (const char* name : kModels) {
-      models_.push_back(lab::short_model(name, 3));
+      // The first three layers of deepseek-v3 are dense; a fourth has experts.
+      models_.push_back(lab::short_model(name, 4));
     }
     for (const std::string& name : lab::catalog().framework_names()) {
       frameworks_.push_back(lab::framework(name));
@@ -92,6 +97,11 @@ class Generator {
     for (const MeshAxis axis : axes()) {
       plan.mesh.set_size(axis, static_cast<std::int64_t>(pick(3) == 0 ? 1 + pick(8) : std::size_t{1} << pick(4)));
     }
+    if (bench.model.moe) {
+      plan.mesh.set_size(MeshAxis::expert, std::int64_t{1} << pick(5));
+      plan.expert_imbalance = pick(4) == 0 ? 1.25 : 1.0;
+    }
+    plan.virtual_stages = plan.mesh.size(MeshAxis::pipeline) > 1 && pick(4) == 0 ? 2 : 1;
     plan.ring_layout = pick_enum<Layout>(3);
     plan.ring_exchange = pick_enum<RingExchange>(2);
     constexpr std::array<std::int64_t, 4> kLengths{1680, 8192, 53760, 131072};  // 1680 and 53,760: many divisors
@@ -130,9 +140,9 @@ class Generator {
 };
 
 /// What the run of all micro-batches allocates and does not free, or frees twice.
-std::string books(const OpGraph& graph) {
-  const Schedule schedule = unroll(graph, 0);
-  const auto& program = graph.roles[0].program;
+std::string books(const OpGraph& graph, std::size_t role) {
+  const Schedule schedule = unroll(graph, role);
+  const auto& program = graph.roles[role].program;
   std::map<std::tuple<std::int32_t, std::int32_t, std::string>, int> held;
   for (const FlatOp& flat : schedule.ops) {
     const Instance& instance = program[flat.instance];
@@ -165,11 +175,22 @@ std::string books(const OpGraph& graph) {
   return {};
 }
 
+/// Experts that do not get equally many rows on each rank: those are padded, or counted for the busiest.
+bool has_unequal_experts(const lab::Bench& bench) {
+  if (!bench.model.moe) {
+    return false;
+  }
+  const Plan& p = bench.plan;
+  const std::int64_t visits = p.sequence_length * p.micro_batch * p.mesh.size(MeshAxis::data) * bench.model.moe->top_k;
+  const std::int64_t slots = (visits + bench.model.moe->experts - 1) / bench.model.moe->experts;
+  return slots % p.mesh.size(MeshAxis::expert_data) != 0 || p.expert_imbalance > 1;
+}
+
 /// Whether a plan makes every rank do work that no other plan does: a key/value head for each tensor rank, a
-/// vocabulary padded to equal parts.
+/// vocabulary padded to equal parts, uneven experts.
 bool repeats_or_pads(const lab::Bench& bench) {
   const std::int64_t t = bench.plan.mesh.size(MeshAxis::tensor);
-  return t > bench.model.kv_heads || bench.model.vocab % t != 0;
+  return t > bench.model.kv_heads || bench.model.vocab % t != 0 || has_unequal_experts(bench);
 }
 bool recomputes(const Plan& plan) {
   return plan.recompute != Recompute::none || plan.tiled_mlp;
@@ -180,10 +201,12 @@ TEST(Invariants, hold_for_every_legal_plan) {
   SCOPED_TRACE(fmt::format("seed {}", kSeed));
   Generator generator(kSeed);
   std::set<std::string> seen;
+  std::map<std::int64_t, int> stages;
   for (int i = 0; i < 1500; ++i) {
     const lab::Bench bench = generator.legal();
     SCOPED_TRACE(text(bench));
     seen.insert(bench.model.name);
+    ++stages[bench.plan.mesh.size(MeshAxis::pipeline)];
     const OpGraph logical = bench.logical();
     OpGraph parallel;
     // parallelize() runs verify() and throws when it finds anything.
@@ -196,15 +219,20 @@ TEST(Invariants, hold_for_every_legal_plan) {
     } else if (!repeats_or_pads(bench)) {
       ASSERT_NEAR(executed, 1, 1e-12);
     }
-    ASSERT_EQ(books(parallel), "");
+    for (std::size_t role = 0; role < parallel.roles.size(); ++role) {
+      ASSERT_EQ(books(parallel, role), "");
+    }
   }
   EXPECT_EQ(seen.size(), kModels.size()) << "every model has legal plans";
+  for (const std::int64_t degree : {2, 3, 4}) {
+    EXPECT_GT(stages[degree], 10) << "pipelines of " << degree;
+  }
 }
 
 TEST(Invariants, each_option_meets_each_other_on_a_small_machine) {
   // Degrees 1 and 2 on every axis with every option: a model of two layers, small enough to try all of them.
   std::int64_t legal = 0;
-  lab::Bench bench = lab::bench("llama-3.1-8b", lab::plain_plan(16384), 1);
+  lab::Bench bench = lab::bench("llama-3.1-8b", lab::plain_plan(16384), 2);
   bench.framework.selective_recompute.value = spec::SelectiveRecompute::core_attention;
   const std::vector<MeshAxis> found = axes();
   for (std::uint32_t bits = 0; bits < 1U << (found.size() + 5); ++bits) {

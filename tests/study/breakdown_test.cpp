@@ -208,7 +208,8 @@ TEST(Breakdown, TheLastRankIsTheOneThatTheOthersWaitFor) {
   rank(2, 40);
   rank(35, 40);
   rank(35, 40);
-  EXPECT_EQ(&last_rank(schedule, timeline), &timeline.ranks[2]) << "the busiest that ends last, the first of equals";
+  EXPECT_EQ(&last_rank(std::span(&schedule, 1), timeline), &timeline.ranks[2])
+      << "the busiest that ends last, the first of equals";
 }
 
 }  // namespace

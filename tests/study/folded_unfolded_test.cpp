@@ -13,7 +13,7 @@ void expect_equal(const scenario::Scenario& scenario) {
     SCOPED_TRACE(entry.plan.name);
     const auto stages = run_stages(scenario, machine, entry, Stage::timeline);
     const results::Timeline unfolded = engine::simulate(
-        stages->parallel, stages->schedule, hardware(scenario, machine, entry), {.fold = engine::FoldMode::unfolded});
+        stages->parallel, stages->schedules, hardware(scenario, machine, entry), {.fold = engine::FoldMode::unfolded});
     const auto ranks = static_cast<std::size_t>(stages->parallel.mesh.world());
     ASSERT_EQ(unfolded.ranks.size(), ranks) << "unfolded: every rank for itself";
     EXPECT_EQ(stages->timeline.end, unfolded.end);
@@ -24,7 +24,7 @@ void expect_equal(const scenario::Scenario& scenario) {
         const results::RankTimeline& alone = unfolded.ranks[rank.index()];
         ASSERT_EQ(alone.representative, rank);
         for (std::size_t op = 0; op < folded.spans.size(); ++op) {
-          const std::string& name = stages->schedule.ops[op].op->name;
+          const std::string& name = stages->schedule_of(folded).ops[op].op->name;
           ASSERT_EQ(folded.spans[op].begin, alone.spans[op].begin) << name << " at rank " << rank.index();
           ASSERT_EQ(folded.spans[op].end, alone.spans[op].end) << name << " at rank " << rank.index();
         }
@@ -59,12 +59,24 @@ TEST(Folding, HoldsForUnevenRings) {
 }
 
 TEST(Folding, HoldsOnTwoNodes) {
-  expect_equal(parse({.cluster = "{node: dgx-h100, nodes: 2}",
-                      .training = "{sequence_length: 64Ki, tiled_loss: true, checkpoint_offload: cpu, "
-                                  "optimizer: {name: adamw, states: fp32, offload: cpu}}",
-                      .plans = "[{ulysses: 16}, {ring: 16}, {ulysses: 8, ring: 2}, {tensor: 8, data: 2}, "
-                               "{ulysses: 2, ring: 2, tensor: 2, data: 2, name: all-four}, "
-                               "{ulysses: 8, ring: 2, placement: [ring, ulysses, data, tensor], name: ring-inside}]"}));
+  expect_equal(
+      parse({.cluster = "{node: dgx-h100, nodes: 2}",
+             .training = "{sequence_length: 64Ki, tiled_loss: true, checkpoint_offload: cpu, "
+                         "optimizer: {name: adamw, states: fp32, offload: cpu}}",
+             .plans = "[{ulysses: 16}, {ring: 16}, {ulysses: 8, ring: 2}, {tensor: 8, data: 2}, "
+                      "{ulysses: 2, ring: 2, tensor: 2, data: 2, name: all-four}, "
+                      "{ulysses: 8, ring: 2, placement: [ring, ulysses, data, tensor], name: ring-inside}, "
+                      "{tensor: 2, pipeline: 4, data: 2, zero: 1, gradient_accumulation: 8, virtual_stages: 2}, "
+                      "{ring: 2, pipeline: 4, data: 2, zero: 0, gradient_accumulation: 3, "
+                      "ring_layout: contiguous, placement: [pipeline, ring, data]}]"}));
+}
+
+TEST(Folding, HoldsForExperts) {
+  expect_equal(parse({.model = "mixtral-8x7b",
+                      .cluster = "{node: dgx-h100, nodes: 2}",
+                      .training = "{sequence_length: 32Ki, tiled_loss: true}",
+                      .plans = "[{expert: 8}, {ulysses: 8, expert: 4}, {ulysses: 4, tensor: 2, expert: 8}, "
+                               "{ring: 4, ring_layout: contiguous, expert: 2}, {expert: 4, zero: 1}]"}));
 }
 
 }  // namespace

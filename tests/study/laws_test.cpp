@@ -68,8 +68,12 @@ TEST_P(Laws, TheStepLiesBetweenItsKernelsAndTheSumOfEverything) {
     const results::Figures f = simulate(scenario_, machine_, entry, {}).figures.value();
     ASSERT_TRUE(f.lower_bound.has_value());
     EXPECT_LE(*f.lower_bound, f.step_time) << "closed form and engine read the same graph";
-    if (f.attention_imbalance.value_or(1.0) < 1.01) {  // uneven ranks wait for each other at every step of a ring
-      EXPECT_GT(*f.lower_bound / f.step_time, 0.8) << "long sequences are bound by their kernels";
+    // Uneven ranks wait for each other at every step of a ring.
+    if (entry.plan.sequence_length >= 64 * 1024 && f.attention_imbalance.value_or(1.0) < 1.01) {
+      // A pipeline idles (p−1)/(v·m) of its kernels' time, and its stages are not quite equal.
+      const auto ends = static_cast<double>(entry.plan.mesh.size(workload::MeshAxis::pipeline) - 1);
+      const double bubble = ends / static_cast<double>(entry.plan.virtual_stages * entry.plan.accumulation);
+      EXPECT_GT(*f.lower_bound / f.step_time * (1 + bubble), 0.8) << "long sequences are bound by their kernels";
     }
 
     // Without interference, and with a host that costs nothing, some op of the last rank runs at every instant.

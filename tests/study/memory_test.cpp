@@ -45,7 +45,7 @@ class Tiny : public testing::Test {
     const scenario::Scenario scenario = study(training, plan);
     const Machine machine = build_machine(scenario);
     Books out{.stages = run_stages(scenario, machine, scenario.plans.front(), Stage::timeline)};
-    out.rank = memory::account(out.stages->parallel, out.stages->schedule, out.stages->timeline.ranks.front());
+    out.rank = memory::account(out.stages->parallel, out.stages->schedules.front(), out.stages->timeline.ranks.front());
     return out;
   }
   static std::int64_t at_peak(const Books& books, workload::MemoryKind kind) {

@@ -125,7 +125,7 @@ TEST_F(MeasurementFile, BaseHoldsNoPlansAndASourceItsOrigin) {
 
 TEST_F(MeasurementFile, WhatIsNotYetSupportedIsARefusedRowAndNoMistake) {
   const auto path = write(std::string(kHead) +
-                          "  - {id: A, metric: step_time_s, measured: 2, plan: {pipeline: 2, sequence_length: 4Ki}}\n");
+                          "  - {id: A, metric: step_time_s, measured: 2, plan: {gemm_precision: fp8, sequence_length: 4Ki}}\n");
   const auto result = validate(std::vector{path}, folder_ / "data");
   ASSERT_EQ(result.rows.size(), 1U);
   EXPECT_FALSE(result.rows[0].predicted);
@@ -145,7 +145,7 @@ TEST_F(MeasurementFile, APlanThatCannotRunSaysWhy) {
 }
 
 TEST_F(MeasurementFile, FoldersAreReadInOrderOfNameAndOnlyTheirYaml) {
-  const std::string row = "  - {id: A, metric: step_time_s, measured: 2, plan: {pipeline: 2, sequence_length: 4Ki}}\n";
+  const std::string row = "  - {id: A, metric: step_time_s, measured: 2, plan: {expert: 2, sequence_length: 4Ki}}\n";
   for (const char* name : {"b", "a"}) {
     std::string text = kHead + row;
     text.replace(text.find("name: T"), 7, std::string("name: ") + name);

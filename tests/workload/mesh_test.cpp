@@ -40,7 +40,7 @@ TEST(Mesh, innermost_axis_varies_fastest) {
 
 TEST(Mesh, placement_moves_an_axis_inside) {
   Mesh mesh = twelve();
-  mesh.placement = {MeshAxis::ulysses, MeshAxis::tensor, MeshAxis::ring, MeshAxis::data};
+  mesh.placement = {MeshAxis::ulysses, MeshAxis::tensor, MeshAxis::ring, MeshAxis::data, MeshAxis::pipeline};
   EXPECT_THAT(numbers(mesh.group(RankId(9), {MeshAxis::ulysses})), ElementsAre(9, 10, 11));
   EXPECT_THAT(numbers(mesh.group(RankId(9), {MeshAxis::tensor})), ElementsAre(6, 9));
 }
@@ -69,6 +69,32 @@ TEST(Mesh, axes_of_one_are_no_communication) {
   const Mesh mesh = twelve();
   EXPECT_EQ(to_string(mesh.without_trivial({MeshAxis::ring, MeshAxis::ulysses})), "{ulysses}");
   EXPECT_TRUE(mesh.without_trivial({MeshAxis::ring}).empty());
+}
+
+TEST(Mesh, experts_cut_the_ranks_with_samples_another_way) {
+  // 2 tensor × 3 ulysses × 2 data: six ranks of samples beside each tensor coordinate. In the order of placement rank 9
+  // (tensor 1, ulysses 1, data 1) is the fifth of 1, 3, 5, 7, 9, 11.
+  Mesh mesh = twelve();
+  mesh.set_size(MeshAxis::expert, 2);
+  EXPECT_EQ(mesh.world(), 12) << "experts take no ranks of their own";
+  EXPECT_EQ(mesh.size(MeshAxis::expert_data), 3);
+  EXPECT_EQ(mesh.coordinate(RankId(9), MeshAxis::expert), 0);
+  EXPECT_EQ(mesh.coordinate(RankId(9), MeshAxis::expert_data), 2);
+  EXPECT_THAT(numbers(mesh.group(RankId(9), {MeshAxis::expert})), ElementsAre(9, 11));
+  EXPECT_THAT(numbers(mesh.group(RankId(9), {MeshAxis::expert_data})), ElementsAre(1, 5, 9));
+  EXPECT_EQ(numbers(mesh.group(RankId(9), kExpertAxes)), numbers(mesh.group(RankId(9), kSampleAxes)));
+  mesh.placement = {MeshAxis::data, MeshAxis::ulysses, MeshAxis::ring, MeshAxis::tensor};
+  EXPECT_THAT(numbers(mesh.group(RankId(9), {MeshAxis::expert})), ElementsAre(8, 9)) << "innermost first";
+}
+
+TEST(Mesh, a_cut_by_both_expert_axes_is_one_by_the_axes_of_samples) {
+  Mesh mesh = twelve();
+  mesh.set_size(MeshAxis::expert, 2);
+  EXPECT_EQ(mesh.on_grid(kExpertAxes), (AxisSet{MeshAxis::ulysses, MeshAxis::data}));
+  EXPECT_EQ(mesh.on_grid({MeshAxis::expert_data, MeshAxis::tensor}),
+            (AxisSet{MeshAxis::expert_data, MeshAxis::tensor}));
+  mesh.set_size(MeshAxis::expert, 6);
+  EXPECT_EQ(mesh.on_grid({MeshAxis::expert}), (AxisSet{MeshAxis::ulysses, MeshAxis::data})) << "nothing is left beside";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "sim/workload/hf_config.h"
 #include "sim/workload/training_step.h"
+#include "sim/workload/verify.h"
 
 namespace ulysim::workload {
 namespace {
@@ -85,9 +86,64 @@ TEST(TrainingStep, a_plain_mlp_has_two_matrices) {
   EXPECT_DOUBLE_EQ(model_flops(graph).value(), 6 * kMatrices * 1024 + 12.0 * 12 * 12 * 64 * (1024.0 * 1025 / 2));
 }
 
+// Of a mixture of experts a token passes through top_k: 6 FLOPs for each of the active parameters.
+
+TEST(TrainingStep, mixtral_counts_two_of_eight_experts) {
+  // q and o 4096² each, k and v 4096·1024 each, router 4096·8, two experts of three 4096·14336. Head 4096·32000.
+  constexpr double kLayer = 2.0 * 4096 * 4096 + 2.0 * 4096 * 1024 + 4096.0 * 8 + 2 * 3.0 * 4096 * 14336;
+  constexpr double kActive = 32 * kLayer + 4096.0 * 32000;
+  constexpr double kPairs = 8192.0 * 8193 / 2;
+  const OpGraph graph = build_training_step(model("mixtral-8x7b"), {.sequence_length = 8192});
+  EXPECT_DOUBLE_EQ(model_flops(graph).value(), 6 * kActive * 8192 + 12.0 * 32 * 32 * 128 * kPairs);
+  EXPECT_DOUBLE_EQ(executed_flops(graph).value(), 6 * kActive * 8192 + 14.0 * 32 * 32 * 128 * kPairs);
+}
+
+TEST(TrainingStep, qwen3_moe_counts_eight_of_128_experts) {
+  // 48 layers of 2048; 32 heads of 128 (q and o 2048·4096), 4 key/value heads (512), experts of 768.
+  constexpr double kLayer = 2.0 * 2048 * 4096 + 2.0 * 2048 * 512 + 2048.0 * 128 + 8 * 3.0 * 2048 * 768;
+  constexpr double kActive = 48 * kLayer + 2048.0 * 151936;
+  constexpr double kPairs = 8192.0 * 8193 / 2;
+  const OpGraph graph = build_training_step(model("qwen3-30b-a3b"), {.sequence_length = 8192});
+  EXPECT_DOUBLE_EQ(model_flops(graph).value(), 6 * kActive * 8192 + 12.0 * 48 * 32 * 128 * kPairs);
+}
+
+TEST(TrainingStep, deepseek_counts_latents_dense_layers_and_shared_experts) {
+  // Multi-head latent attention: queries 7168→1536→128·192, keys and values 7168→(512 + 64) and 512→128·(128 + 128),
+  // output 128·128→7168. Three dense layers of 18432; 58 with 8 of 256 experts of 2048, one shared, and the router.
+  constexpr double kAttention =
+      7168.0 * 1536 + 1536.0 * 128 * 192 + 7168.0 * 576 + 512.0 * 128 * 256 + 128.0 * 128 * 7168;
+  constexpr double kDense = 3.0 * 7168 * 18432;
+  constexpr double kMoe = 7168.0 * 256 + 9 * 3.0 * 7168 * 2048;
+  constexpr double kActive = 61 * kAttention + 3 * kDense + 58 * kMoe + 7168.0 * 129280;
+  constexpr double kPairs = 4096.0 * 4097 / 2;
+  const OpGraph graph = build_training_step(model("deepseek-v3"), {.sequence_length = 4096});
+  ASSERT_EQ(graph.templates.size(), 5U) << "embedding, dense and mixture-of-experts layers, head, optimizer";
+  // Forward 2·(192 + 128) a pair and head; QKᵀ, dQ, dK by 192 and dP, dV by 128 backward, in the model without QKᵀ.
+  EXPECT_DOUBLE_EQ(model_flops(graph).value(), 6 * kActive * 4096 + 6.0 * 61 * 128 * 320 * kPairs);
+  EXPECT_DOUBLE_EQ(executed_flops(graph).value(),
+                   6 * kActive * 4096 + 61.0 * 128 * (2 * 320 + 2 * (3 * 192 + 2 * 128)) * kPairs);
+}
+
+TEST(TrainingStep, dense_and_expert_layers_alternate) {
+  Transformer t = model("mixtral-8x7b");
+  for (std::size_t layer = 0; layer < t.layer_specs.size(); layer += 2) {
+    t.layer_specs[layer].moe = false;
+  }
+  const OpGraph graph = build_training_step(t, {.sequence_length = 8192});
+  ASSERT_EQ(graph.templates.size(), 5U);
+  EXPECT_EQ(graph.templates[1].instances, 16);
+  EXPECT_EQ(graph.templates[2].instances, 16);
+  EXPECT_TRUE(verify_shapes(graph).empty());
+}
+
 TEST(TrainingStep, every_parameter_is_in_one_tensor) {
-  for (const char* name : {"llama-3.1-8b", "gpt2", "gemma-2-9b", "falcon-7b", "gpt-neox-20b", "mpt-7b", "qwen2.5-7b"}) {
-    const Transformer t = model(name);
+  const auto models = std::filesystem::path(ULYSIM_SOURCE_DIR) / "scenarios" / "models";
+  for (const auto& entry : std::filesystem::directory_iterator(models)) {
+    if (!entry.is_directory()) {
+      continue;
+    }
+    const std::string name = entry.path().filename().string();
+    const Transformer t = model(name.c_str());
     const OpGraph graph = build_training_step(t, {.sequence_length = 8192});
     std::int64_t sum = 0;
     for (const BlockTemplate& block : graph.templates) {

@@ -58,6 +58,9 @@ const std::vector<Published> kPublished{
     {"phi-3-mini-4k", 3821079552, kTo32},
     {"gpt2", 124439808, {1, 2, 3, 4, 6, 12}},
     {"gpt-neox-20b", 20554567680, kTo64},
+    // No card: the 7B of DeepSpeed-Ulysses (arXiv 2309.14509) is L 32, h 4096, V 50257, head tied, with biases:
+    // 32·(12·4096² + 13·4096) + 50257·4096 + 2·4096.
+    {"gpt-7b", 6650015744, kTo32},
     {"mpt-7b", 6649286656, kTo32},
     {"falcon-7b", 6921720704, {1, 71}},
     {"deepseek-v3", 671026419200, kTo128},
