@@ -120,6 +120,7 @@ double attention_seconds(const kernel::Attention& a, const spec::Gpu& gpu, const
   const double busiest = std::max(longest_tile * sms, work + p.imbalance.value * longest_tile * sms);
   kernel::Attention pair = a;  // one pair of one head
   pair.sequences = pair.heads = pair.pairs = 1;
+  pair.computed_pairs.reset();
   const double flops_per_pair = executed_flops(pair).value();
   const double rate = gpu.bf16.value.value() * head_dim_efficiency(a.head_dim, p) * profile.attention_sustained.value;
   return launch + std::max(busiest * flops_per_pair / rate, memory_seconds(a, gpu, profile));
