@@ -107,6 +107,14 @@ void add_lists(const results::Figures& f, ordered_json& out) {
                      {"carried_bytes", finite(link.carried)},
                      {"utilization", finite(link.utilization)}});
   }
+  if (f.padding) {
+    out["padding"] = {{"tokens", finite(f.padding->tokens)},
+                      {"share_of_tokens", finite(f.padding->share)},
+                      {"extra_executed_flops", finite(f.padding->extra_executed)}};
+  }
+  if (f.attention_imbalance) {
+    out["attention_imbalance"] = finite(*f.attention_imbalance);
+  }
   out["memory"] = std::move(memory);
   out["communication"] = communication_json(f.communication);
   out["communication_by_purpose"] = communication_json(f.communication_by_purpose);

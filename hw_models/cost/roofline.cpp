@@ -46,7 +46,9 @@ double head_dim_efficiency(std::int64_t head_dim, const AttentionProfile& p) {
 double worked_pairs(const kernel::Attention& a, const AttentionProfile& p) {
   const double all = as_double(a.queries) * as_double(a.keys);
   const double crossed_rows = as_double(std::min(a.queries, a.keys));
-  const double worked = std::min(all, as_double(a.pairs) + p.masked_keys.value * crossed_rows);
+  // Whole blocks of a sparse pattern hold their masked keys already.
+  const double crossed = a.computed_pairs ? 0.0 : p.masked_keys.value * crossed_rows;
+  const double worked = std::min(all, as_double(a.executed_pairs()) + crossed);
   const double share = std::clamp(2.0 * worked / all - 1.0, 0.0, 1.0);
   return worked / (p.masked_factor.value + share * (1.0 - p.masked_factor.value));
 }
@@ -110,7 +112,7 @@ double attention_seconds(const kernel::Attention& a, const spec::Gpu& gpu, const
   const double work =
       as_double(a.sequences) * as_double(a.heads) * (worked_pairs(a, p) + p.saturation_keys.value * padded_rows);
   // The last causal row sees all keys, which is twice the average; a window's rows see no more than that either.
-  const double longest_row = std::min(columns, 2.0 * as_double(a.pairs) / as_double(rows));
+  const double longest_row = std::min(columns, 2.0 * as_double(a.executed_pairs()) / as_double(rows));
   const double longest_tile = as_double(std::min(rows, kAttentionTile)) * (longest_row + p.saturation_keys.value);
   // List scheduling (Graham 1969): no schedule beats the longest tile or the average; greedy ones exceed the average
   // by at most one longest tile.
@@ -118,6 +120,7 @@ double attention_seconds(const kernel::Attention& a, const spec::Gpu& gpu, const
   const double busiest = std::max(longest_tile * sms, work + p.imbalance.value * longest_tile * sms);
   kernel::Attention pair = a;  // one pair of one head
   pair.sequences = pair.heads = pair.pairs = 1;
+  pair.computed_pairs.reset();
   const double flops_per_pair = executed_flops(pair).value();
   const double rate = gpu.bf16.value.value() * head_dim_efficiency(a.head_dim, p) * profile.attention_sustained.value;
   return launch + std::max(busiest * flops_per_pair / rate, memory_seconds(a, gpu, profile));

@@ -14,8 +14,8 @@ double executed_backward_over_forward(const Attention& a) {
   return (3.0 * qk + 2.0 * v) / (qk + v);
 }
 
-double attention_flops(const Attention& a, double backward_factor) {
-  const double pairs = static_cast<double>(a.pairs) * static_cast<double>(a.sequences) * static_cast<double>(a.heads);
+double attention_flops(const Attention& a, std::int64_t counted, double backward_factor) {
+  const double pairs = static_cast<double>(counted) * static_cast<double>(a.sequences) * static_cast<double>(a.heads);
   const double forward = 2.0 * static_cast<double>(a.head_dim + value_head_dim(a)) * pairs;
   return a.direction == Direction::forward ? forward : backward_factor * forward;
 }
@@ -61,14 +61,14 @@ Flops executed_flops(const Kernel& kernel) {
     return Flops(gemm_flops(*gemm));
   }
   if (const auto* attention = std::get_if<Attention>(&kernel)) {
-    return Flops(attention_flops(*attention, executed_backward_over_forward(*attention)));
+    return Flops(attention_flops(*attention, attention->executed_pairs(), executed_backward_over_forward(*attention)));
   }
   return Flops(0.0);
 }
 
 Flops model_flops(const Kernel& kernel) {
   if (const auto* attention = std::get_if<Attention>(&kernel)) {
-    return Flops(attention_flops(*attention, kModelBackwardOverForward));
+    return Flops(attention_flops(*attention, attention->pairs, kModelBackwardOverForward));
   }
   return executed_flops(kernel);
 }

@@ -35,6 +35,10 @@ struct Attention {
   std::int64_t queries{};                    ///< rows of the score rectangle, per sequence
   std::int64_t keys{};                       ///< columns
   std::int64_t pairs{};  ///< unmasked elements, per head and sequence; queries·keys when nothing is masked
+  /// What the kernel computes for them, where that is more: block-sparse kernels compute every kept block whole.
+  std::optional<std::int64_t> computed_pairs{};
+
+  [[nodiscard]] std::int64_t executed_pairs() const { return computed_pairs.value_or(pairs); }
 };
 
 /// Element-wise and reduction kernels: limited by the bytes that they move, or by their launches.
@@ -48,12 +52,13 @@ using Kernel = std::variant<Gemm, Attention, MemoryBound>;
 /// Elements of a head of V and of the output.
 [[nodiscard]] std::int64_t value_head_dim(const Attention& attention);
 
-/// Executed FLOPs: GEMM 2·m·n·k; attention forward 2·(d_qk + d_v)·pairs per head (two products), backward
+/// Executed FLOPs: GEMM 2·m·n·k; attention forward 2·(d_qk + d_v)·executed pairs per head (two products), backward
 /// 2·(3·d_qk + 2·d_v)·pairs (a flash kernel recomputes QKᵀ; FlashAttention-2, arXiv 2307.08691 §3.1), which is 2.5
 /// times the forward when the two are equal; memory-bound kernels count none.
 [[nodiscard]] Flops executed_flops(const Kernel& kernel);
 
-/// Model FLOPs: as executed, but attention backward is twice its forward (PaLM, arXiv 2204.02311 app. B).
+/// Model FLOPs: as executed, but only unmasked pairs count, and attention backward is twice its forward (PaLM, arXiv
+/// 2204.02311 app. B).
 [[nodiscard]] Flops model_flops(const Kernel& kernel);
 
 /// Least bytes to and from memory: operands once, bf16 activations; attention reads Q, K, V and writes O

@@ -55,6 +55,13 @@ struct LinkLoad {
   std::int64_t links{1};  ///< links of this class
 };
 
+/// What filling sequences up costs. Model FLOPs, MFU and tokens count what is trained on only.
+struct PaddingCost {
+  double tokens{};          ///< of a step, over all sequences
+  double share{};           ///< of all tokens that are worked on
+  double extra_executed{};  ///< executed FLOPs, without recompute, over those of the unpadded sequences, minus 1
+};
+
 /// One executed op, for the trace. `stream` indexes `TraceRank::streams`.
 struct TraceSpan {
   std::string name{};
@@ -76,7 +83,7 @@ struct TraceRank {
 /// All figures of a simulated step. Fractions are of 1; tokens and FLOPs count the whole optimizer step.
 struct Figures {
   Duration step_time{};
-  double tokens_per_step{};
+  double tokens_per_step{};  ///< padding not counted
   double tokens_per_s_per_gpu{};
   double mfu{};  ///< model FLOPs (causal half, no recompute) / (peak · time)
   double model_tflops_per_gpu{};
@@ -92,6 +99,10 @@ struct Figures {
   std::vector<NamedBytes> memory{};          ///< of the device peak, by kind; sums to peak_gpu_memory
   std::vector<PeakTensor> peak_tensors{};    ///< largest first, at most 20
   std::vector<MemorySample> memory_curve{};  ///< allocated over the step, thinned to a few hundred samples
+
+  std::optional<PaddingCost> padding{};  ///< where sequences are padded
+  /// Packed documents only: the query–key pairs of the rank that has most, over the average rank's.
+  std::optional<double> attention_imbalance{};
 
   std::vector<CommunicationUse> communication{};             ///< by collective
   std::vector<CommunicationUse> communication_by_purpose{};  ///< the same bytes, by purpose

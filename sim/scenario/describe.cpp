@@ -3,6 +3,7 @@
 
 #include "sim/base/format.h"
 #include "sim/scenario/keys.h"
+#include "sim/scenario/mask.h"
 #include "sim/scenario/scenario.h"
 
 namespace ulysim::scenario {
@@ -30,6 +31,22 @@ std::string placement_text(const workload::Mesh& mesh) {
   return fmt::format("[{}]", fmt::join(names, ", "));
 }
 
+/// What only some plans have.
+void add_sequences(const PlanEntry& entry, Options& options) {
+  const strategies::Plan& plan = entry.plan;
+  if (plan.documents) {
+    const auto [shortest, longest] = plan.document_lengths();
+    options.emplace_back("sequence_length.packed",
+                         fmt::format("{} documents of {} to {} tokens", plan.documents->size(), shortest, longest));
+  }
+  if (entry.padding.rule != Padding::Rule::none) {
+    options.emplace_back("pad_to_multiple", text_of(entry.padding));
+  }
+  if (!plan.lengths.empty()) {
+    options.emplace_back("trained_lengths", fmt::format("[{}]", fmt::join(plan.lengths, ", ")));
+  }
+}
+
 }  // namespace
 
 Options options_of(const PlanEntry& entry) {
@@ -53,13 +70,14 @@ Options options_of(const PlanEntry& entry) {
   add("ring_exchange", word_of("plan", "ring_exchange", plan.ring_exchange));
   add("placement", placement_text(plan.mesh));
   add("sequence_length", fmt::to_string(plan.sequence_length));
+  add_sequences(entry, options);
   add("micro_batch", fmt::to_string(plan.micro_batch));
   add("gradient_accumulation", fmt::to_string(plan.accumulation));
   add("global_batch", fmt::to_string(plan.global_batch()));
   add("dtype", "bf16");
   add("gemm_precision", "bf16");
   add("attention.implementation", word_of("attention", "implementation", plan.attention));
-  add("attention.mask", word_of("attention", "mask", plan.mask));
+  add("attention.mask", mask_text(plan));
   add("recompute", word_of("training", "recompute", plan.recompute));
   add("checkpoint_offload", word_of("training", "checkpoint_offload", plan.checkpoint_offload));
   add("zero", fmt::to_string(plan.zero));

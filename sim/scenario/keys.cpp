@@ -24,6 +24,7 @@ const std::vector<Key>& keys() {
       {"network", "latency", {}, {}},
 
       {"training", "sequence_length", {}, {}},
+      {"training", "pad_to_multiple", {}, {}},
       {"training", "micro_batch", {}, {}},
       {"training", "gradient_accumulation", {}, {}},
       {"training", "global_batch", {}, {}},
@@ -42,7 +43,30 @@ const std::vector<Key>& keys() {
       {"training", "total_tokens", {}, {}},
 
       {"attention", "implementation", {"flash-attention-2", "flash-attention-3", "cudnn", "sdpa"}, {}},
-      {"attention", "mask", {"full", "causal"}, {"sliding_window", "block_sparse"}},
+      {"attention", "mask", {"full", "causal"}, {}},
+
+      {"mask", "sliding_window", {}, {}},
+      {"mask", "block_sparse", {}, {}},
+
+      {"block_sparse", "block", {}, {}},
+      {"block_sparse", "local", {}, {}},
+      {"block_sparse", "global", {}, {}},
+      {"block_sparse", "stride", {}, {}},
+      {"block_sparse", "density", {}, {}},
+      {"block_sparse", "seed", {}, {}},
+      {"block_sparse", "causal", {}, {}},
+
+      {"sequence_length", "packed", {}, {}},
+      {"sequence_length", "padded", {}, {}},
+      {"sequence_length", "distribution", {}, {}},
+
+      {"distribution", "kind", {"constant", "uniform", "lognormal"}, {}},
+      {"distribution", "mean", {}, {}},
+      {"distribution", "sigma", {}, {}},
+      {"distribution", "min", {}, {}},
+      {"distribution", "max", {}, {}},
+      {"distribution", "seed", {}, {}},
+      {"distribution", "pack_to", {}, {}},
 
       {"optimizer", "name", {"adamw"}, {"adam", "sgd", "lion", "muon", "adafactor"}},
       {"optimizer", "states", {"fp32"}, {"bf16", "fp16", "8bit"}},

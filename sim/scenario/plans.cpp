@@ -201,12 +201,15 @@ PlanEntry read_plan(const config::Node& node, const std::string& path, Training 
   const std::size_t before = diagnostics.list().size();
   Section section(node, path, {"plan", "training"}, diagnostics);
   read_training(section, training);
-  PlanEntry entry{
-      .plan = training.options, .total_tokens = training.total_tokens, .overridden = training_keys_in(node)};
+  PlanEntry entry{.plan = training.options,
+                  .total_tokens = training.total_tokens,
+                  .padding = training.padding,
+                  .overridden = training_keys_in(node)};
   read_degrees(section, context, entry.plan.mesh);
   read_ring_options(section, entry.plan);
   read_schedule(section, entry.plan);
   read_placement(section, entry.plan.mesh);
+  pad(training.padding, entry.plan);
   const auto own_name = section.maybe<std::string>("name");
   section.finish();
   if (entry.plan.sequence_length == 0 && diagnostics.list().size() == before) {

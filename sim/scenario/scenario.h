@@ -10,6 +10,7 @@
 #include "hw_models/cost/kernel_profile.h"
 #include "hw_models/spec/cluster.h"
 #include "hw_models/spec/framework.h"
+#include "sim/scenario/sequence.h"
 #include "sim/strategies/plan.h"
 #include "sim/workload/transformer.h"
 
@@ -20,6 +21,7 @@ struct PlanEntry {
   strategies::Plan plan{};
   spec::Framework framework{};
   std::optional<std::int64_t> total_tokens{};  ///< of the whole training run
+  Padding padding{};                           ///< as asked for; the plan's lengths are filled up already
   std::vector<std::string> overridden{};       ///< training keys that the plan itself sets, in schema order
 };
 

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "sim/scenario/mask.h"
+
 namespace ulysim::scenario {
 namespace {
 
@@ -11,17 +13,7 @@ using config::Node;
 
 constexpr double kMostImbalance = 1000.0;
 
-void read_lengths(Section& section, Training& training) {
-  const Node* length = section.find("sequence_length");
-  if (length != nullptr && length->kind != Node::Kind::scalar) {
-    section.error("sequence_length", "packed lengths are not yet supported; supported: one length (like 1Mi)");
-    training.options.sequence_length = 1;
-  } else if (length != nullptr) {
-    // 1 in place of what cannot be read: that was reported, and is not missing in every plan beside.
-    training.options.sequence_length = section.integer("sequence_length", {1, kLongestSequence}).value_or(1);
-  }
-  training.options.micro_batch =
-      section.integer("micro_batch", {1, kMostSequences}).value_or(training.options.micro_batch);
+void read_batch(Section& section, Training& training) {
   const auto accumulation = section.integer("gradient_accumulation", {1, kMostMicroSteps});
   const auto batch = section.integer("global_batch", {1, kMostSequences});
   if (accumulation && batch) {
@@ -45,9 +37,7 @@ void read_attention(Section& outer, Training& training) {
   if (const auto index = section.word("implementation")) {
     training.options.attention = static_cast<kernel::AttentionKernel>(*index);
   }
-  if (const auto index = section.word("mask")) {
-    training.options.mask = static_cast<workload::Mask::Kind>(*index);
-  }
+  read_mask(section, training.options);
   section.finish();
 }
 
@@ -72,7 +62,8 @@ void read_optimizer(Section& outer, Training& training) {
 }  // namespace
 
 void read_training(Section& section, Training& training) {
-  read_lengths(section, training);
+  read_sequence(section, training);
+  read_batch(section, training);
   (void)section.word("dtype");
   (void)section.word("gemm_precision");
   read_attention(section, training);
@@ -102,7 +93,8 @@ std::vector<std::string> training_keys_in(const Node& node) {
     if (value == nullptr || value->kind == Node::Kind::null) {
       continue;
     }
-    if (value->kind != Node::Kind::mapping) {
+    // A length is one value, however it is written.
+    if (value->kind != Node::Kind::mapping || key.name == "sequence_length") {
       found.emplace_back(key.name);
       continue;
     }

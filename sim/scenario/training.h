@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/scenario/section.h"
+#include "sim/scenario/sequence.h"
 #include "sim/strategies/plan.h"
 
 namespace ulysim::scenario {
@@ -19,12 +20,13 @@ inline constexpr std::int64_t kMostTokens = std::int64_t{1} << 60;
 
 /// The training keys, defaults filled in, before a plan's degrees are known.
 struct Training {
-  strategies::Plan options{};  ///< all but name, mesh, ring options and accumulation
+  strategies::Plan options{};  ///< all but name, mesh, ring options and accumulation; not yet padded to a multiple
   std::optional<std::int64_t> accumulation{};
   std::optional<std::int64_t> global_batch{};  ///< excludes `accumulation`
   std::string framework{"deepspeed-hf"};
   Location framework_at{};
   std::optional<std::int64_t> total_tokens{};
+  Padding padding{};
 };
 
 /// Lays the training keys of `section` over `training`; keys that are not there change nothing.

@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/strategies/strategy.h"
+#include "sim/workload/shape.h"
 #include "sim/workload/verify.h"
 
 namespace ulysim::strategies {
@@ -60,6 +61,7 @@ workload::OpGraph parallelize(const PlanContext& context, workload::OpGraph grap
     ULYSIM_CHECK(findings.empty(), "after pass {}: {} ({} findings)", pass->name(), findings.front(), findings.size());
   }
   workload::place_lifetimes(graph);
+  workload::tabulate_attention(graph);
   const auto findings = workload::verify(graph);
   ULYSIM_CHECK(findings.empty(), "the parallel graph: {} ({} findings)", findings.front(), findings.size());
   return graph;

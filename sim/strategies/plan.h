@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/workload/mesh.h"
 #include "sim/workload/op.h"
@@ -21,11 +23,17 @@ struct Plan {
   std::int64_t virtual_stages{1};  ///< of each pipeline stage; above 1 the schedule is interleaved, else 1F1B
   workload::Layout ring_layout{workload::Layout::zigzag};
   RingExchange ring_exchange{RingExchange::p2p};
-  std::int64_t sequence_length{};  ///< tokens, global
-  std::int64_t micro_batch{1};     ///< sequences per data-parallel replica and micro step
-  std::int64_t accumulation{1};    ///< micro steps per optimizer step
+  std::int64_t sequence_length{};  ///< tokens, global, padding included
+  /// Where sequences are padded: how many tokens of each of the micro batch are trained on (one number: of each alike);
+  /// the others are work that trains nothing. Empty: nothing is padded.
+  std::vector<std::int64_t> lengths{};
+  std::int64_t micro_batch{1};   ///< sequences per data-parallel replica and micro step
+  std::int64_t accumulation{1};  ///< micro steps per optimizer step
   kernel::AttentionKernel attention{kernel::AttentionKernel::flash_attention_2};
   workload::Mask::Kind mask{workload::Mask::Kind::causal};
+  std::optional<std::int64_t> sliding_window{};         ///< of every layer; one with a shorter window keeps that
+  std::optional<workload::BlockSparse> block_sparse{};  ///< of every layer, instead of windows and chunks
+  workload::DocumentEnds documents{};  ///< packed into every sequence, padding as the last; null: one document
   Recompute recompute{Recompute::full};
   Offload checkpoint_offload{Offload::none};
   std::int64_t zero{3};  ///< 0…3, over data × sequence ranks
@@ -33,9 +41,33 @@ struct Plan {
   bool tiled_mlp{};
   bool tiled_loss{};
 
+  /// Equal parts that the tokens of a sequence must divide into: they are split over all three axes, zigzag halves
+  /// them.
+  [[nodiscard]] std::int64_t sequence_parts() const {
+    using workload::MeshAxis;
+    const std::int64_t rings = mesh.size(MeshAxis::ring);
+    return mesh.size(workload::AxisSet{MeshAxis::tensor, MeshAxis::ulysses, MeshAxis::ring}) *
+           (ring_layout == workload::Layout::zigzag && rings > 1 ? 2 : 1);
+  }
   [[nodiscard]] std::int64_t global_batch() const {
     return micro_batch * accumulation * mesh.size(workload::MeshAxis::data);
   }
+  /// Of the shortest and the longest document of a sequence; the whole sequence where nothing is packed.
+  struct DocumentLengths {
+    std::int64_t shortest{};
+    std::int64_t longest{};
+  };
+  [[nodiscard]] DocumentLengths document_lengths() const;
+  /// Tokens of an optimizer step, padding not counted.
+  [[nodiscard]] double trained_tokens() const;
 };
+
+/// The plans of one sequence each that train on the same tokens without padding, each with how often it stands in
+/// the micro batch of `plan`: what its model FLOPs are counted on. `plan` itself, once, when nothing is padded.
+struct Unpadded {
+  Plan plan{};
+  std::int64_t times{1};
+};
+[[nodiscard]] std::vector<Unpadded> unpadded(const Plan& plan);
 
 }  // namespace ulysim::strategies

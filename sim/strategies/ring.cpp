@@ -204,16 +204,15 @@ class Ring final : public Strategy {
   std::vector<Infeasible> check(const PlanContext& context) const override {
     const Mesh& mesh = context.plan->mesh;
     const std::int64_t sequence = context.plan->sequence_length;
-    const std::int64_t chunks = context.plan->ring_layout == Layout::zigzag && mesh.size(kRing) > 1 ? 2 : 1;
-    const std::int64_t parts = mesh.size(AxisSet{MeshAxis::tensor, MeshAxis::ulysses, kRing}) * chunks;
+    const std::int64_t parts = context.plan->sequence_parts();
     if (sequence % parts == 0) {
-      return {};
+      return striped_blocks(*context.plan);
     }
     // Tokens are split over all three axes; the finest split is told here for all of them.
     const std::int64_t below = sequence / parts * parts;
     return {{fmt::format("{} tokens do not divide into {} equal parts (tensor {} · ulysses {} · ring {}{})", sequence,
                          parts, mesh.size(MeshAxis::tensor), mesh.size(MeshAxis::ulysses), mesh.size(kRing),
-                         chunks == 2 ? " · 2 for zigzag" : ""),
+                         context.plan->ring_layout == Layout::zigzag && mesh.size(kRing) > 1 ? " · 2 for zigzag" : ""),
              {{"sequence_length", static_cast<double>(sequence)}, {"parts", static_cast<double>(parts)}},
              below > 0 ? fmt::format("pad to {} tokens, or cut to {}", below + parts, below)
                        : fmt::format("pad to {} tokens", parts)}};
@@ -232,6 +231,18 @@ class Ring final : public Strategy {
       }
       BlockPass(graph, block, context).run();
     }
+  }
+
+ private:
+  /// Stripes that cut the blocks of a sparse pattern unevenly leave no rank with whole blocks to compute.
+  static std::vector<Infeasible> striped_blocks(const Plan& plan) {
+    const std::int64_t rings = plan.mesh.size(kRing);
+    if (!plan.block_sparse || plan.ring_layout != Layout::striped || plan.block_sparse->block % rings == 0) {
+      return {};
+    }
+    return {{fmt::format("blocks of {} tokens do not divide into {} stripes", plan.block_sparse->block, rings),
+             {{"block", static_cast<double>(plan.block_sparse->block)}, {"ring", static_cast<double>(rings)}},
+             "ring_layout: zigzag"}};
   }
 };
 

@@ -50,6 +50,7 @@ std::optional<Outcome> shorter(const scenario::Scenario& scenario, const Machine
       return std::nullopt;
     }
     entry.plan.sequence_length = tokens;
+    entry.plan.lengths.clear();  // a legal length needs no filling
     auto outcome = try_plan(scenario, machine, entry, fmt::format("{} tokens", human_count(tokens)));
     if (outcome && outcome->figures.fit() != results::Fit::no) {
       return outcome;

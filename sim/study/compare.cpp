@@ -12,18 +12,40 @@ namespace {
 
 results::StudyResult begin(const scenario::Scenario& scenario) {
   results::StudyResult study = study_of(scenario);
-  if (beyond_positions(scenario, study.scenario.sequence_length)) {
+  // Positions begin anew with each packed document.
+  const std::int64_t longest = scenario.plans.front().plan.document_lengths().longest;
+  if (beyond_positions(scenario, longest)) {
     study.warnings.push_back(fmt::format("{} tokens are beyond the {} positions that {} was made for",
-                                         human_count(study.scenario.sequence_length),
-                                         human_count(scenario.model.max_positions), scenario.model.name));
+                                         human_count(longest), human_count(scenario.model.max_positions),
+                                         scenario.model.name));
   }
   return study;
+}
+
+/// What the lengths of a plan's sequences cost, in sentences.
+void note_sequences(const results::PlanResult& plan, results::StudyResult& study) {
+  if (!plan.figures) {
+    return;
+  }
+  if (const auto& padding = plan.figures->padding) {
+    study.warnings.push_back(
+        fmt::format("{}: {} of a step's tokens are padding ({:.2f}%), {:.2f}% more executed FLOPs; tokens/s and MFU "
+                    "count none of it",
+                    plan.name, human_count(static_cast<std::int64_t>(padding->tokens + 0.5)), padding->share * 100.0,
+                    padding->extra_executed * 100.0));
+  }
+  if (plan.figures->attention_imbalance.value_or(1.0) > 1.005) {
+    study.warnings.push_back(
+        fmt::format("{}: packed documents give the busiest rank {:.2f} times the attention of the average one",
+                    plan.name, *plan.figures->attention_imbalance));
+  }
 }
 
 void add_plan(const scenario::Scenario& scenario, const Machine& machine, const scenario::PlanEntry& entry,
               const StudyOptions& options, results::StudyResult& study) {
   results::PlanResult result = simulate(scenario, machine, entry, options);
   result.suggestions = advise(scenario, machine, entry, result);
+  note_sequences(result, study);
   study.plans.push_back(std::move(result));
 }
 

@@ -44,11 +44,7 @@ std::size_t LegalLengths::index_below(std::int64_t tokens) const {
 }
 
 LegalLengths legal_lengths(const scenario::Scenario& scenario, const scenario::PlanEntry& entry) {
-  using workload::MeshAxis;
-  const workload::Mesh& mesh = entry.plan.mesh;
-  const std::int64_t halves =
-      mesh.size(MeshAxis::ring) > 1 && entry.plan.ring_layout == workload::Layout::zigzag ? 2 : 1;
-  const std::int64_t unit = mesh.size(workload::AxisSet{MeshAxis::tensor, MeshAxis::ulysses, MeshAxis::ring}) * halves;
+  const std::int64_t unit = entry.plan.sequence_parts();
   const std::int64_t longest = scenario::longest_sequence(scenario.model, entry.plan);
   scenario::PlanEntry tried = entry;
   for (std::int64_t more = 1; more <= kMostCoarse && unit * more <= longest; more *= 2) {

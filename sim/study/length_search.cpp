@@ -38,6 +38,7 @@ LengthSearch::LengthSearch(const scenario::Scenario& scenario, const Machine& ma
 scenario::PlanEntry LengthSearch::entry_at(std::size_t index) const {
   scenario::PlanEntry entry = entry_;
   entry.plan.sequence_length = lengths_.tokens(index);
+  entry.plan.lengths.clear();  // a legal length needs no filling
   return entry;
 }
 

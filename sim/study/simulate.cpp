@@ -108,6 +108,41 @@ std::vector<results::LinkLoad> link_loads(const results::Timeline& timeline) {
   return loads;
 }
 
+/// FLOPs of the logical graph of what is trained on: padding is work of no model.
+struct TrainedFlops {
+  double model{};
+  double executed{};
+};
+TrainedFlops trained_flops(const scenario::Scenario& scenario, const scenario::PlanEntry& entry,
+                           const workload::OpGraph& logical) {
+  if (entry.plan.lengths.empty()) {
+    return {.model = workload::model_flops(logical).value(), .executed = workload::executed_flops(logical).value()};
+  }
+  TrainedFlops sum;
+  for (const strategies::Unpadded& part : strategies::unpadded(entry.plan)) {
+    scenario::PlanEntry alone = entry;
+    alone.plan = part.plan;
+    const workload::OpGraph graph = workload::build_training_step(scenario.model, step_options(scenario.model, alone));
+    sum.model += static_cast<double>(part.times) * workload::model_flops(graph).value();
+    sum.executed += static_cast<double>(part.times) * workload::executed_flops(graph).value();
+  }
+  return sum;
+}
+
+void set_sequence_costs(const scenario::PlanEntry& entry, const Stages& stages, const TrainedFlops& trained,
+                        results::Figures& figures) {
+  const strategies::Plan& plan = entry.plan;
+  if (!plan.lengths.empty()) {
+    const double worked = static_cast<double>(plan.global_batch()) * static_cast<double>(plan.sequence_length);
+    figures.padding = {.tokens = worked - plan.trained_tokens(),
+                       .share = 1.0 - plan.trained_tokens() / worked,
+                       .extra_executed = workload::executed_flops(stages.logical).value() / trained.executed - 1.0};
+  }
+  if (plan.documents) {
+    figures.attention_imbalance = workload::attention_imbalance(stages.parallel);
+  }
+}
+
 results::Figures figures_of(const scenario::Scenario& scenario, const Machine& machine,
                             const scenario::PlanEntry& entry, const Stages& stages, const StudyOptions& options) {
   const Duration step = stages.timeline.end - Instant{};
@@ -121,10 +156,10 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
   const results::RankTimeline& last = last_rank(stages.schedules, stages.timeline);
   Breakdown breakdown = break_down(stages.schedule_of(last), last, stages.timeline.end);
   Communication communication = communication_of(stages.parallel, stages.schedules, last, breakdown);
-  const double model_flops = workload::model_flops(stages.logical).value();
+  const TrainedFlops trained = trained_flops(scenario, entry, stages.logical);
+  const double model_flops = trained.model;
   const double executed_flops = workload::executed_flops(stages.parallel).value();
-  const double tokens =
-      static_cast<double>(entry.plan.global_batch()) * static_cast<double>(entry.plan.sequence_length);
+  const double tokens = entry.plan.trained_tokens();
   results::Figures figures{
       .step_time = step,
       .tokens_per_step = tokens,
@@ -141,6 +176,7 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
   figures.breakdown = std::move(breakdown.parts);
   set_memory(scenario, entry, stages.parallel, highest_books(stages), figures);
   set_totals(scenario, entry, figures);
+  set_sequence_costs(entry, stages, trained, figures);
   if (options.detail == Detail::trace) {
     figures.trace = trace_of(stages.parallel, stages.schedules, stages.timeline);
   }

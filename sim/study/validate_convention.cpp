@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/workload/token_set.h"
+#include "sim/workload/training_step.h"
+
 namespace ulysim::study {
 namespace {
 
@@ -24,8 +27,8 @@ double pairs(const workload::LayerSpec& layer, std::int64_t tokens, Convention c
   if (convention == Convention::full_x3 || convention == Convention::full_x4) {
     return s * s;
   }
-  const double window = real(std::min(layer.sliding_window.value_or(tokens), tokens));
-  return window * (window + 1.0) / 2.0 + (s - window) * window;
+  const workload::TokenSet all{{.first = 0, .end = tokens}};
+  return real(workload::count_pairs(all, all, workload::mask_of(layer, {})));
 }
 
 }  // namespace

@@ -31,10 +31,8 @@ std::string describe(const Work& work) {
                          w.groups.empty() ? "" : " for each of " + dims(w.groups));
     }
     std::string operator()(const AttentionWork& w) const {
-      return fmt::format("attention {} {}{} shift={}",
-                         w.direction == kernel::Direction::forward ? "forward" : "backward",
-                         w.mask.kind == Mask::Kind::causal ? "causal" : "full",
-                         w.mask.window ? fmt::format(" window={}", *w.mask.window) : "", w.key_shift);
+      return fmt::format("attention {} {} shift={}", w.direction == kernel::Direction::forward ? "forward" : "backward",
+                         workload::describe(w.mask), w.key_shift);
     }
     std::string operator()(const ElementwiseWork& w) const {
       double bytes = 0;

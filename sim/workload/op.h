@@ -10,6 +10,7 @@
 #include "sim/base/ids.h"
 #include "sim/base/quantity.h"
 #include "sim/workload/collective_kind.h"
+#include "sim/workload/mask.h"
 #include "sim/workload/mesh.h"
 #include "sim/workload/tensor.h"
 
@@ -68,14 +69,6 @@ struct GemmWork {
   std::vector<Dim> groups{};
 };
 
-/// Which keys a query may see.
-struct Mask {
-  enum class Kind : std::uint8_t { full, causal };
-  Kind kind{Kind::causal};
-  std::optional<std::int64_t> window{};  ///< causal only: the last `window` keys, its own included
-  friend bool operator==(const Mask& a, const Mask& b) { return a.kind == b.kind && a.window == b.window; }
-};
-
 /// A fused attention call. Forward reads {q, k, v} and writes {o, lse}; backward reads {q, k, v, o, lse, d_o} and
 /// writes {d_q, d_k, d_v}. Queries are the tokens of q at this rank; keys are those of k as held by the ring
 /// neighbour `key_shift` places before (0: its own). Work is the exact number of unmasked pairs of the two sets.
@@ -84,6 +77,7 @@ struct AttentionWork {
   kernel::Direction direction{kernel::Direction::forward};
   Mask mask{};
   std::int64_t key_shift{};
+  std::optional<std::size_t> table{};  ///< of OpGraph::attention_tables, once they are made
 };
 
 /// Bytes moved for each local element of a tensor.

@@ -67,6 +67,14 @@ struct Role {
 /// How many holders a pool admits at once.
 using CreditWindows = std::array<std::int64_t, kCreditPools>;
 
+/// What one attention call finds unmasked, and the rectangle that holds it: queries × keys.
+struct AttentionShape {
+  std::int64_t unmasked{};
+  std::int64_t computed{};
+  std::int64_t queries{};
+  std::int64_t keys{};
+};
+
 /// One training step: templates, and per role the program that strings them together. Passes rewrite templates;
 /// only the engine unrolls.
 struct OpGraph {
@@ -75,6 +83,8 @@ struct OpGraph {
   std::vector<Role> roles{};
   CreditWindows credit_windows{1, 1, 1, 1};
   std::int64_t micro_batches{1};
+  /// By ring coordinate, for masks that are slow to count; shared by the calls that see the same tokens.
+  std::vector<std::vector<AttentionShape>> attention_tables{};
 
   [[nodiscard]] const BlockTemplate& of(const Instance& instance) const {
     return templates[instance.block_template.index()];

@@ -37,20 +37,17 @@ std::int64_t product_of(const std::vector<Dim>& dims, const Tensor& operand, con
   return product;
 }
 
-kernel::Kernel attention_kernel(const OpGraph& graph, const BlockTemplate& block, const Op& op,
-                                const AttentionWork& work, At at) {
-  const Mesh& mesh = graph.mesh;
-  const Tensor& q = block.tensor(op.reads[0]);
-  const Tensor& k = block.tensor(op.reads[1]);
-  const Extent& query_tokens = *q.find(Dim::tokens);
-  const Extent& key_tokens = *k.find(Dim::tokens);
-  const std::int64_t rings = mesh.size(MeshAxis::ring);
+AttentionShape attention_shape(const OpGraph& graph, const BlockTemplate& block, const Op& op,
+                               const AttentionWork& work, At at) {
+  const Extent& query_tokens = *block.tensor(op.reads[0]).find(Dim::tokens);
+  const Extent& key_tokens = *block.tensor(op.reads[1]).find(Dim::tokens);
+  const std::int64_t rings = graph.mesh.size(MeshAxis::ring);
   const std::int64_t owner = ((at.ring - work.key_shift) % rings + rings) % rings;
   const auto tokens_at = [rings](const Extent& extent, std::int64_t ring) {
     return extent.split_by(MeshAxis::ring) ? ring_tokens(extent.size, extent.layout, ring, rings)
                                            : ring_tokens(extent.size, Layout::contiguous, 0, 1);
   };
-  TokenSet queries = tokens_at(query_tokens, at.ring);
+  const TokenSet queries = tokens_at(query_tokens, at.ring);
   TokenSet keys = tokens_at(key_tokens, owner);
   if (queries.front().step != keys.front().step) {
     // Striped queries against gathered keys: the keys, seen as all stripes.
@@ -59,19 +56,39 @@ kernel::Kernel attention_kernel(const OpGraph& graph, const BlockTemplate& block
       keys.push_back({.first = stripe, .end = key_tokens.size, .step = rings});
     }
   }
-  const Extent* value_width = block.tensor(op.reads[2]).find(Dim::v_head_dim);
   const Rectangle box = bounding_rectangle(queries, keys, work.mask);
+  const PairCount pairs = pair_count(queries, keys, work.mask);
+  return {.unmasked = pairs.unmasked, .computed = pairs.computed, .queries = box.queries, .keys = box.keys};
+}
+
+kernel::Kernel attention_kernel(const OpGraph& graph, const BlockTemplate& block, const Op& op,
+                                const AttentionWork& work, At at) {
+  const Tensor& q = block.tensor(op.reads[0]);
+  const Tensor& k = block.tensor(op.reads[1]);
+  const Extent* value_width = block.tensor(op.reads[2]).find(Dim::v_head_dim);
+  const AttentionShape shape = work.table ? graph.attention_tables[*work.table].at(static_cast<std::size_t>(at.ring))
+                                          : attention_shape(graph, block, op, work, at);
   return kernel::Attention{.implementation = work.implementation,
                            .direction = work.direction,
-                           .sequences = local_size(*q.find(Dim::batch), mesh),
-                           .heads = local_size(*q.find(Dim::heads), mesh),
-                           .kv_heads = local_size(*k.find(Dim::kv_heads), mesh),
+                           .sequences = local_size(*q.find(Dim::batch), graph.mesh),
+                           .heads = local_size(*q.find(Dim::heads), graph.mesh),
+                           .kv_heads = local_size(*k.find(Dim::kv_heads), graph.mesh),
                            .head_dim = q.find(Dim::head_dim)->size,
                            .v_head_dim = value_width == nullptr ? std::nullopt : std::optional(value_width->size),
-                           .queries = box.queries,
-                           .keys = box.keys,
-                           .pairs = count_pairs(queries, keys, work.mask)};
+                           .queries = shape.queries,
+                           .keys = shape.keys,
+                           .pairs = shape.unmasked,
+                           .computed_pairs = work.mask.sparse ? std::optional(shape.computed) : std::nullopt};
 }
+
+/// Two calls with equal ones see the same tokens at every coordinate.
+struct TableKey {
+  Mask mask{};
+  std::int64_t key_shift{};
+  Extent queries{};
+  Extent keys{};
+  friend bool operator==(const TableKey&, const TableKey&) = default;
+};
 
 Bytes traffic_sum(const OpGraph& graph, const BlockTemplate& block, std::int64_t trips,
                   const std::vector<Traffic>& traffic) {
@@ -125,6 +142,60 @@ Bytes host_traffic_of(const OpGraph& graph, const BlockTemplate& block, const Bo
 
 Bytes held_bytes(const OpGraph& graph, const Body& body, const Tensor& tensor) {
   return Bytes(trip_elements(tensor, graph.mesh, trips_of(body, tensor.loop)) * tensor.element_bytes);
+}
+
+void tabulate_attention(OpGraph& graph) {
+  constexpr std::int64_t kMostRings = 2048;  // steps × coordinates of a table stay within memory
+  const std::int64_t rings = graph.mesh.size(MeshAxis::ring);
+  if (rings > kMostRings) {
+    return;
+  }
+  std::vector<TableKey> known;
+  for (BlockTemplate& block : graph.templates) {
+    for (Body& body : block.bodies) {
+      for (Op& op : body.ops) {
+        auto* work = std::get_if<AttentionWork>(&op.work);
+        if (work == nullptr || !(work->mask.sparse || work->mask.documents || work->mask.chunk)) {
+          continue;
+        }
+        const TableKey key{.mask = work->mask,
+                           .key_shift = work->key_shift,
+                           .queries = *block.tensor(op.reads[0]).find(Dim::tokens),
+                           .keys = *block.tensor(op.reads[1]).find(Dim::tokens)};
+        const auto found = std::find(known.begin(), known.end(), key);
+        work->table = static_cast<std::size_t>(found - known.begin());
+        if (found != known.end()) {
+          continue;
+        }
+        known.push_back(key);
+        auto& table = graph.attention_tables.emplace_back();
+        for (std::int64_t ring = 0; ring < rings; ++ring) {
+          table.push_back(attention_shape(graph, block, op, *work, {.ring = ring}));
+        }
+      }
+    }
+  }
+}
+
+double attention_imbalance(const OpGraph& graph) {
+  const std::int64_t rings = graph.mesh.size(MeshAxis::ring);
+  double most = 0;
+  double all = 0;
+  for (std::int64_t ring = 0; ring < rings; ++ring) {
+    double pairs = 0;
+    for (const BlockTemplate& block : graph.templates) {
+      const Body& body = block.body(Phase::forward);
+      for (const Op& op : body.ops) {
+        if (std::holds_alternative<AttentionWork>(op.work)) {
+          const auto call = std::get<kernel::Attention>(kernel_of(graph, block, body, op, {.ring = ring}));
+          pairs += static_cast<double>(call.executed_pairs()) * static_cast<double>(block.instances);
+        }
+      }
+    }
+    most = std::max(most, pairs);
+    all += pairs;
+  }
+  return all > 0 ? most * static_cast<double>(rings) / all : 1.0;
 }
 
 bool work_depends_on_ring(const OpGraph& graph) {

@@ -18,6 +18,10 @@ struct At {
 [[nodiscard]] kernel::Kernel kernel_of(const OpGraph& graph, const BlockTemplate& block, const Body& body, const Op& op,
                                        At at);
 
+/// Counts what attention under block patterns, documents and chunks finds at each ring coordinate, once for all that
+/// ask kernel_of() later. Only for a graph whose passes are done: tables do not follow a change of shards.
+void tabulate_attention(OpGraph& graph);
+
 /// Payload of a collective, message or copy, bytes of one rank and trip: the tensors sent (all-to-all, reduce-scatter,
 /// all-reduce, send/recv, copies) or received (all-gather, the receiving end of a message).
 [[nodiscard]] Bytes payload_of(const OpGraph& graph, const BlockTemplate& block, const Body& body, const Op& op);
@@ -30,5 +34,8 @@ struct At {
 
 /// Whether ranks with other ring coordinates do other work (their folding classes then differ).
 [[nodiscard]] bool work_depends_on_ring(const OpGraph& graph);
+
+/// Executed forward pairs of the ring coordinate that has most, over the average of all coordinates; 1 when even.
+[[nodiscard]] double attention_imbalance(const OpGraph& graph);
 
 }  // namespace ulysim::workload

@@ -32,10 +32,7 @@ class LayerBuilder {
         costs_(options.costs),
         extents_(attention_extents(model)),
         norms_(static_cast<double>(model.norms.per_layer) / 2.0) {
-    mask_.kind = options.mask;
-    if (options.mask == Mask::Kind::causal) {
-      mask_.window = spec.sliding_window;
-    }
+    mask_ = mask_of(spec, options);
     declare_weights(spec, layer_parameters(model, layer).total());
   }
 
@@ -341,6 +338,18 @@ void build_program(OpGraph& graph, const std::vector<std::size_t>& of_layer) {
 }
 
 }  // namespace
+
+Mask mask_of(const LayerSpec& layer, const StepOptions& options) {
+  Mask mask{.kind = options.mask, .sparse = options.block_sparse, .documents = options.documents};
+  if (options.mask == Mask::Kind::full || options.block_sparse) {
+    return mask;
+  }
+  mask.window = layer.sliding_window && options.sliding_window
+                    ? std::min(*layer.sliding_window, *options.sliding_window)
+                    : (layer.sliding_window ? layer.sliding_window : options.sliding_window);
+  mask.chunk = layer.chunk;
+  return mask;
+}
 
 OpGraph build_training_step(const Transformer& model, const StepOptions& options) {
   OpGraph graph;

@@ -31,7 +31,10 @@ struct StepOptions {
   std::int64_t batch{1};  ///< sequences per micro step over all data-parallel replicas
   std::int64_t micro_batches{1};
   kernel::AttentionKernel attention{kernel::AttentionKernel::flash_attention_2};
-  Mask::Kind mask{Mask::Kind::causal};  ///< layers with a sliding window of their own keep it when causal
+  Mask::Kind mask{Mask::Kind::causal};           ///< a layer's own sliding window or chunk comes on top when causal
+  std::optional<std::int64_t> sliding_window{};  ///< of every layer; one with a shorter window keeps that
+  std::optional<BlockSparse> block_sparse{};     ///< of every layer, instead of windows and chunks
+  DocumentEnds documents{};                      ///< of every sequence; null: each is one document
   ElementwiseCosts costs{};
   bool attention_synchronises{};         ///< the host drains the compute stream before each attention call
   Duration fixed_time_per_micro_step{};  ///< of the host: data, logging
@@ -42,6 +45,9 @@ struct StepOptions {
 /// communication. One template for each distinct kind of layer, so that dense and mixture-of-experts layers may
 /// alternate.
 [[nodiscard]] OpGraph build_training_step(const Transformer& model, const StepOptions& options);
+
+/// The mask of a layer under these options.
+[[nodiscard]] Mask mask_of(const LayerSpec& layer, const StepOptions& options);
 
 /// Model FLOPs of the whole step over all ranks (6·N·tokens and 3× attention forward, exact pair counts).
 /// The same for every strategy: what is repeated or reshaped does not count.

@@ -125,5 +125,21 @@ TEST(Roofline, NoWorkIsALaunch) {
   EXPECT_EQ(make_cost_model(pencil_gpu(), pencil_profile())->time(Gemm{}), Duration(1'000'000));
 }
 
+// 1024 rows, 8 heads of 128, blocks that hold a quarter of the square: at half the peak of 1 TFLOP/s and masked_factor
+// 0.8 their pairs cost 4·128·8·2^18 / (0.5·0.8) ps, and what the mask hides inside them changes nothing.
+TEST(Attention, BlockSparseKernelsCostTheirWholeBlocks) {
+  kernel::Attention attention{.heads = 8,
+                              .kv_heads = 8,
+                              .head_dim = 128,
+                              .queries = 1024,
+                              .keys = 1024,
+                              .pairs = 1 << 17,
+                              .computed_pairs = 1 << 18};
+  const double whole = attention_seconds(attention, pencil_gpu(), pencil_profile());
+  EXPECT_NEAR(whole, 1e-6 + 4.0 * 128 * 8 * (1 << 18) / 0.4 * 1e-12, 1e-9);
+  attention.pairs = 1 << 16;
+  EXPECT_EQ(attention_seconds(attention, pencil_gpu(), pencil_profile()), whole);
+}
+
 }  // namespace
 }  // namespace ulysim::cost

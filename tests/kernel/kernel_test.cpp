@@ -34,6 +34,13 @@ TEST(Kernel, AttentionCountsUnmaskedPairs) {
   EXPECT_EQ(launches(attention), 3);
 }
 
+// A block-sparse kernel computes kept blocks whole: 16 pairs for the 10 that the mask lets through.
+TEST(Kernel, WholeBlocksAreExecutedAndUnmaskedPairsAreTheModels) {
+  const Attention attention{.heads = 1, .head_dim = 8, .queries = 4, .keys = 4, .pairs = 10, .computed_pairs = 16};
+  EXPECT_EQ(executed_flops(attention).value(), 4.0 * 8 * 16);
+  EXPECT_EQ(model_flops(attention).value(), 4.0 * 8 * 10);
+}
+
 // Forward moves Q, O (6 heads, 4 rows) and K, V (3 heads, 5 rows): 2 sequences · 8 · (2·24 + 2·15) · 2 B = 2496 B;
 // backward moves four tensors on each side, twice as much.
 TEST(Kernel, AttentionMovesItsTensorsOnce) {

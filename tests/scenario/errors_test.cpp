@@ -54,6 +54,25 @@ std::vector<Case> cases() {
       {"degrees of nothing", study(good, "[{ulysses: 0}, {ring: 1Gi}]")},
       {"a placement twice", study(good, "[{ulysses: 8, placement: [ulysses, ulysses]}, {placement: [rink]}]")},
       {"two plans of one name", study(good, "[{ulysses: 8}, {ulysses: 8, data: 1}]")},
+      {"lengths of several kinds",
+       study("{sequence_length: {packed: [4Ki], padded: [4Ki]}}",
+             "[{sequence_length: [4Ki, 8Ki]}, {sequence_length: "
+             "{packed: []}}, {sequence_length: {packed: [4Ki, 0, x]}}, {sequence_length: {packed: [2Gi, 1]}}]")},
+      {"padded lengths beside another micro batch",
+       study("{sequence_length: {padded: [4Ki, 8Ki]}, micro_batch: 3}", "[{}]")},
+      {"distributions that say too little or too much",
+       study("{sequence_length: {distribution: {}}}",
+             "[{sequence_length: {distribution: {kind: lognormal, pack_to: 1Mi}}}, {sequence_length: {distribution: "
+             "{kind: "
+             "uniform, mean: 4Ki, pack_to: 1Mi}}}, {sequence_length: {distribution: {kind: constant, mean: 4Ki, sigma: "
+             "1, "
+             "pack_to: 1Mi}}}, {sequence_length: {distribution: {kind: constant, mean: 1, pack_to: 1Mi}}}]")},
+      {"masks of two kinds or none",
+       study("{sequence_length: 1Mi, attention: {mask: {}}}",
+             "[{attention: {mask: {sliding_window: 4Ki, block_sparse: {local: 4}}}}, {attention: {mask: {block_sparse: "
+             "{}}}}, {attention: {mask: {block_sparse: {local: 4, density: 0.1}}}}, {attention: {mask: {block_sparse: "
+             "{density: 0.1, causal: false}}}}, {attention: {mask: {sliding_windw: 4Ki}}}]")},
+      {"a padding that is none", study("{sequence_length: 1Mi, pad_to_multiple: always}", "[{pad_to_multiple: 0}]")},
       {"together too much", study("{sequence_length: 1Gi, micro_batch: 1Mi}", "[{ulysses: 8}]")},
       {"too many micro steps", study("{sequence_length: 4Ki, global_batch: 1Mi}", "[{ulysses: 8}]")},
   };
@@ -92,14 +111,11 @@ TEST(Refusal, WhatIsNotYetSimulatedIsRefusedByName) {
     const char* plan{};
     const char* says{};
   };
-  const std::array<Refused, 18> all{{
-      {"sequence_length: [4096, 8192]", "", "'training.sequence_length': packed lengths are not yet supported"},
+  const std::array<Refused, 15> all{{
       {"dtype: fp16", "", "'training.dtype': 'fp16' is not yet supported"},
       {"gemm_precision: fp8", "", "'training.gemm_precision': 'fp8' is not yet supported"},
       {"gemm_precision: mxfp8", "", "'mxfp8' is not yet supported"},
       {"gemm_precision: nvfp4", "", "'nvfp4' is not yet supported"},
-      {"attention: {mask: {sliding_window: 4096}}", "", "'training.attention.mask': 'sliding_window' is not yet"},
-      {"attention: {mask: {block_sparse: x}}", "", "'block_sparse' is not yet supported"},
       {"recompute: {layers: 4}", "", "'training.recompute': 'layers' is not yet supported"},
       {"parameter_offload: cpu", "", "'training.parameter_offload': 'cpu' is not yet supported"},
       {"parameter_offload: nvme", "", "'nvme' is not yet supported"},
@@ -113,9 +129,9 @@ TEST(Refusal, WhatIsNotYetSimulatedIsRefusedByName) {
       {"checkpoint_offload: nvme", "", "'training.checkpoint_offload': 'nvme' is not yet supported"},
   }};
   for (const Refused& r : all) {
-    const std::string length = std::string(r.training).starts_with("sequence_length") ? "" : "sequence_length: 1Mi, ";
-    EXPECT_THAT(complaints(study("{" + length + r.training + "}", std::string("[{") + r.plan + "}]")),
-                HasSubstr(r.says));
+    EXPECT_THAT(
+        complaints(study("{sequence_length: 1Mi, " + std::string(r.training) + "}", std::string("[{") + r.plan + "}]")),
+        HasSubstr(r.says));
   }
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/scenario/small.h"
 
 namespace ulysim::scenario {
@@ -70,6 +72,66 @@ TEST(Load, EveryShippedScenarioLoads) {
     ++loaded;
   }
   EXPECT_GE(loaded, 8);
+}
+
+TEST(Sequences, PackedLengthsAddUp) {
+  const Scenario s = parsed(study("{sequence_length: {packed: [4Ki, 1Ki, 3Ki]}}", "[{ulysses: 8}]"));
+  const Plan& plan = s.plans[0].plan;
+  EXPECT_EQ(plan.sequence_length, 8192);
+  EXPECT_THAT(*plan.documents, ElementsAre(4096, 5120, 8192));
+  EXPECT_THAT(describe(s), testing::HasSubstr("  sequence_length.packed: 3 documents of 1024 to 4096 tokens\n"));
+}
+
+TEST(Sequences, APlainLengthOfAPlanReplacesThePackedOneOfTraining) {
+  const Scenario s =
+      parsed(study("{sequence_length: {packed: [4Ki, 4Ki]}}", "[{ulysses: 8, sequence_length: 64Ki}, {ulysses: 8}]"));
+  EXPECT_EQ(s.plans[0].plan.documents, nullptr);
+  EXPECT_THAT(names(s), ElementsAre("ulysses=8,sequence_length=65536", "ulysses=8"));
+}
+
+TEST(Sequences, DrawnDocumentsFillTheSequenceAndFollowTheSeed) {
+  const auto drawn = [](const std::string& inner) {
+    const Scenario s = parsed(study("{sequence_length: {distribution: {" + inner + ", pack_to: 64Mi}}}", "[{}]"));
+    return *s.plans[0].plan.documents;
+  };
+  const auto ends = drawn("kind: lognormal, mean: 8Ki, sigma: 1, seed: 1");
+  EXPECT_EQ(ends.back(), 64 << 20);
+  EXPECT_TRUE(std::is_sorted(ends.begin(), ends.end()));
+  // 8192 documents are expected; their mean has a standard error of √(e−1)/√8192 = 1.4%.
+  EXPECT_NEAR(static_cast<double>(ends.size()), 8192, 4 * 0.0145 * 8192);
+  EXPECT_EQ(ends, drawn("kind: lognormal, mean: 8Ki, sigma: 1, seed: 1"));
+  EXPECT_NE(ends, drawn("kind: lognormal, mean: 8Ki, sigma: 1, seed: 2"));
+  EXPECT_THAT(drawn("kind: constant, mean: 24Mi"), ElementsAre(24 << 20, 48 << 20, 64 << 20)) << "the last one is cut";
+  std::int64_t begin = 0;
+  const auto uniform = drawn("kind: uniform, min: 10Ki, max: 20Ki");
+  for (std::size_t i = 0; i + 1 < uniform.size(); ++i) {
+    EXPECT_GE(uniform[i] - begin, 10 << 10);
+    EXPECT_LE(uniform[i] - begin, 20 << 10);
+    begin = uniform[i];
+  }
+}
+
+// splitmix64, twelve uniforms a normal and exp, written down once more in another language.
+TEST(Sequences, TheFirstDocumentsOfASeedAreTheseOnEveryMachine) {
+  const Scenario s =
+      parsed(study("{sequence_length: {distribution: {kind: lognormal, mean: 1Ki, seed: 42, pack_to: 4Ki}}}", "[{}]"));
+  EXPECT_THAT(*s.plans[0].plan.documents, ElementsAre(103, 327, 533, 829, 3503, 4096));
+}
+
+TEST(Masks, AWindowOrAPatternReplacesTheMask) {
+  const Scenario s = parsed(study(
+      "{sequence_length: 1Mi, attention: {mask: {sliding_window: 4Ki}}}",
+      "[{ulysses: 8}, {ulysses: 8, attention: {mask: full}}, {ulysses: 8, attention: {mask: {block_sparse: {block: "
+      "128, "
+      "local: 4, stride: 16, causal: false}}}}, {ulysses: 8, attention: {mask: {block_sparse: {density: 0.25}}}}]"));
+  EXPECT_EQ(s.plans[0].plan.sliding_window, 4096);
+  EXPECT_EQ(s.plans[1].plan.sliding_window, std::nullopt);
+  EXPECT_EQ(s.plans[1].plan.mask, workload::Mask::Kind::full);
+  EXPECT_EQ(s.plans[2].plan.block_sparse, (workload::BlockSparse{.block = 128, .local = 4, .stride = 16}));
+  EXPECT_THAT(names(s), ElementsAre("ulysses=8", "ulysses=8,attention.mask=full",
+                                    "ulysses=8,attention.mask={block_sparse: {block: 128, local: 4, stride: 16, "
+                                    "causal: false}}",
+                                    "ulysses=8,attention.mask={block_sparse: {block: 64, density: 0.25, seed: 0}}"));
 }
 
 TEST(PlanNames, DegreesInPassOrderThenWhatIsOverridden) {

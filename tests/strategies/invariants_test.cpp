@@ -42,12 +42,15 @@ std::string text(const lab::Bench& bench) {
       "{} tensor {} ulysses {} ring {} data {} pipeline {} chunks {} expert {} layout {} exchange {} tokens {} batch "
       "{} "
       "accumulation {} attention {} "
-      "mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} tiled mlp {} loss {}",
+      "mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} tiled mlp {} loss {} pattern {} window "
+      "{} documents {}",
       bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], p.mesh.sizes[4],
       p.virtual_stages, p.mesh.expert, name(p.ring_layout), static_cast<int>(p.ring_exchange), p.sequence_length,
       p.micro_batch, p.accumulation, static_cast<int>(p.attention), static_cast<int>(p.mask),
       static_cast<int>(p.recompute), static_cast<int>(p.checkpoint_offload), p.zero,
-      static_cast<int>(p.optimizer_offload), p.tiled_mlp, p.tiled_loss);
+      static_cast<int>(p.optimizer_offload), p.tiled_mlp, p.tiled_loss,
+      p.block_sparse ? describe(*p.block_sparse) : "-", p.sliding_window.value_or(0),
+      p.documents ? p.documents->size() : 0);
 }
 
 class Generator {
@@ -107,6 +110,7 @@ class Generator {
     plan.accumulation = static_cast<std::int64_t>(1 + pick(3));
     plan.attention = pick_enum<kernel::AttentionKernel>(4);
     plan.mask = pick_enum<Mask::Kind>(2);
+    pick_pattern(plan);
     plan.recompute = pick_enum<Recompute>(4);
     plan.checkpoint_offload = pick_enum<Offload>(2);
     plan.zero = static_cast<std::int64_t>(pick(4));
@@ -114,6 +118,20 @@ class Generator {
     plan.tiled_mlp = pick(2) == 0;
     plan.tiled_loss = pick(2) == 0;
     return bench;
+  }
+
+  /// Half of the plans: a window, blocks, or documents packed together.
+  void pick_pattern(Plan& plan) {
+    const std::size_t kind = pick(8);
+    if (kind == 0 && plan.mask == Mask::Kind::causal) {
+      plan.sliding_window = static_cast<std::int64_t>(1 + pick(5000));
+    } else if (kind == 1) {
+      plan.block_sparse = BlockSparse{.block = 64, .local = 3, .global = 1, .stride = 16};
+    } else if (kind == 2 && plan.mask == Mask::Kind::causal) {
+      plan.block_sparse = BlockSparse{.block = 128, .density = 0.25, .seed = pick(100)};
+    } else if (kind == 3) {
+      plan.documents = std::make_shared<const std::vector<std::int64_t>>(std::vector<std::int64_t>{100, 700, 2000});
+    }
   }
 
   std::mt19937 random_;

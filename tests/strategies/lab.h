@@ -82,6 +82,9 @@ struct Bench {
                                                  .micro_batches = plan.accumulation,
                                                  .attention = plan.attention,
                                                  .mask = plan.mask,
+                                                 .sliding_window = plan.sliding_window,
+                                                 .block_sparse = plan.block_sparse,
+                                                 .documents = plan.documents,
                                                  .costs = costs});
   }
 

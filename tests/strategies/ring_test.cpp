@@ -157,5 +157,16 @@ TEST(Usp, ring_before_ulysses_is_found) {
       << "each step's keys would come out of an all-to-all instead of the ring's transfer";
 }
 
+TEST(Ring, stripes_must_divide_the_blocks_of_a_sparse_pattern) {
+  Plan plan = ring(3, 3 * 4096);
+  plan.ring_layout = Layout::striped;
+  plan.block_sparse = BlockSparse{.block = 64, .local = 4};
+  const auto found = lab::pass("ring").check(lab::bench("llama-3.1-8b", plan).context());
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].reason, "blocks of 64 tokens do not divide into 3 stripes");
+  plan.ring_layout = Layout::zigzag;
+  EXPECT_TRUE(lab::pass("ring").check(lab::bench("llama-3.1-8b", plan).context()).empty());
+}
+
 }  // namespace
 }  // namespace ulysim::strategies

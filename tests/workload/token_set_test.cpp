@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "sim/base/check.h"
@@ -22,7 +25,38 @@ std::vector<std::int64_t> positions(const TokenSet& set) {
   return all;
 }
 
+/// Which document or chunk a position lies in, found by walking from the first.
+std::int64_t stretch_of(std::int64_t position, const std::vector<std::int64_t>& ends) {
+  std::int64_t number = 0;
+  for (std::int64_t period = 0;; period += ends.back()) {
+    for (const std::int64_t end : ends) {
+      if (position < period + end) {
+        return number;
+      }
+      ++number;
+    }
+  }
+}
+
+/// The definition of mask.h, block by block.
+bool keeps(const BlockSparse& p, std::int64_t row, std::int64_t column) {
+  if (p.density) {
+    return row == column || (column < row && kept_blocks(p, row, column, column + 1) == 1);
+  }
+  const std::int64_t apart = std::abs(row - column);
+  return apart < p.local || row < p.global || column < p.global || (p.stride && apart % *p.stride == 0);
+}
+
 bool sees(std::int64_t query, std::int64_t key, const Mask& mask) {
+  if (mask.documents && stretch_of(query, *mask.documents) != stretch_of(key, *mask.documents)) {
+    return false;
+  }
+  if (mask.chunk && stretch_of(query, {*mask.chunk}) != stretch_of(key, {*mask.chunk})) {
+    return false;
+  }
+  if (mask.sparse && !keeps(*mask.sparse, query / mask.sparse->block, key / mask.sparse->block)) {
+    return false;
+  }
   return mask.kind == Mask::Kind::full || (key <= query && (!mask.window || key > query - *mask.window));
 }
 
@@ -80,9 +114,22 @@ TEST(TokenSet, pairs_and_rectangles_equal_a_count_by_hand) {
     if (mask.kind == Mask::Kind::causal && pick(0, 1) == 0) {
       mask.window = pick(1, tokens + 2);
     }
-    SCOPED_TRACE(fmt::format("seed {}, case {}: {} tokens {} on {}, queries of {}, keys of {}, mask {} window {}",
-                             kSeed, i, tokens, name(layout), rings, at, from, static_cast<int>(mask.kind),
-                             mask.window.value_or(0)));
+    if (pick(0, 3) == 0) {
+      mask.chunk = pick(1, tokens + 2);
+    }
+    std::string lengths;
+    if (pick(0, 2) == 0) {
+      // Sometimes fewer tokens than the sequence has: the lengths come again.
+      std::vector<std::int64_t> ends;
+      for (std::int64_t n = pick(1, 6), end = 0; n > 0; --n) {
+        ends.push_back(end += pick(1, 9));
+        lengths += fmt::format(" {}", ends.back());
+      }
+      mask.documents = std::make_shared<const std::vector<std::int64_t>>(std::move(ends));
+    }
+    SCOPED_TRACE(
+        fmt::format("seed {}, case {}: {} tokens {} on {}, queries of {}, keys of {}, mask {}, documents end {}", kSeed,
+                    i, tokens, name(layout), rings, at, from, describe(mask), lengths));
     const TokenSet queries = ring_tokens(tokens, layout, at, rings);
     const TokenSet keys = ring_tokens(tokens, layout, from, rings);
     const Counted expected = by_hand(queries, keys, mask);
@@ -90,6 +137,133 @@ TEST(TokenSet, pairs_and_rectangles_equal_a_count_by_hand) {
     const Rectangle box = bounding_rectangle(queries, keys, mask);
     ASSERT_EQ(box.queries, expected.box.queries);
     ASSERT_EQ(box.keys, expected.box.keys);
+  }
+}
+
+/// Pairs in kept blocks, those above the diagonal of a block too.
+std::int64_t computed_by_hand(const TokenSet& queries, const TokenSet& keys, const Mask& mask) {
+  const std::int64_t block = mask.sparse->block;
+  std::int64_t sum = 0;
+  for (const std::int64_t q : positions(queries)) {
+    for (const std::int64_t k : positions(keys)) {
+      const bool own_document = !mask.documents || stretch_of(q, *mask.documents) == stretch_of(k, *mask.documents);
+      const bool visible = mask.kind == Mask::Kind::full || k / block <= q / block;
+      sum += own_document && visible && keeps(*mask.sparse, q / block, k / block) ? 1 : 0;
+    }
+  }
+  return sum;
+}
+
+/// A pattern that suits stripes of `step`.
+BlockSparse pick_pattern(std::mt19937& random, std::int64_t step, bool causal) {
+  const auto pick = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+  };
+  BlockSparse pattern{.block = step * pick(1, 4)};
+  if (causal && pick(0, 2) == 0) {
+    pattern.density = static_cast<double>(pick(0, 8)) / 8.0;
+    pattern.seed = static_cast<std::uint64_t>(pick(0, 1000));
+    return pattern;
+  }
+  pattern.local = pick(1, 4);
+  pattern.global = pick(0, 3);
+  if (pick(0, 1) == 0) {
+    pattern.stride = pick(1, 5);
+  }
+  return pattern;
+}
+
+TEST(TokenSet, block_patterns_equal_a_count_by_hand) {
+  constexpr std::uint32_t kSeed = 11;
+  std::mt19937 random(kSeed);
+  const auto pick = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+  };
+  for (int i = 0; i < 4000; ++i) {
+    const std::int64_t rings = pick(1, 4);
+    const std::int64_t tokens = 2 * rings * pick(1, 12);
+    const auto layout = static_cast<Layout>(pick(0, 2));
+    Mask mask{.kind = pick(0, 3) == 0 ? Mask::Kind::full : Mask::Kind::causal};
+    mask.sparse = pick_pattern(random, layout == Layout::striped ? rings : 1, mask.kind == Mask::Kind::causal);
+    if (pick(0, 3) == 0) {
+      mask.documents = std::make_shared<const std::vector<std::int64_t>>(std::vector{pick(1, 9), pick(10, 40)});
+    }
+    const std::int64_t at = pick(0, rings - 1);
+    const std::int64_t from = pick(0, rings - 1);
+    SCOPED_TRACE(fmt::format("seed {}, case {}: {} tokens {} on {}, queries of {}, keys of {}, mask {}", kSeed, i,
+                             tokens, name(layout), rings, at, from, describe(mask)));
+    const TokenSet queries = ring_tokens(tokens, layout, at, rings);
+    const TokenSet keys = ring_tokens(tokens, layout, from, rings);
+    const Counted expected = by_hand(queries, keys, mask);
+    const PairCount counted = pair_count(queries, keys, mask);
+    ASSERT_EQ(counted.unmasked, expected.pairs);
+    ASSERT_EQ(counted.computed, computed_by_hand(queries, keys, mask));
+    const Rectangle box = bounding_rectangle(queries, keys, mask);
+    ASSERT_GE(box.queries, expected.box.queries);
+    ASSERT_GE(box.keys, expected.box.keys);
+  }
+}
+
+TEST(TokenSet, kernels_compute_kept_blocks_whole) {
+  // 4 blocks of 4, each row of blocks keeps its own and the one before it: 7 blocks of 16 are computed; the diagonal
+  // ones show 4·5/2 = 10 pairs each.
+  const TokenSet all{{.first = 0, .end = 16}};
+  const PairCount counted = pair_count(all, all, {.sparse = BlockSparse{.block = 4, .local = 2}});
+  EXPECT_EQ(counted.computed, 7 * 16);
+  EXPECT_EQ(counted.unmasked, 3 * 16 + 4 * 10);
+}
+
+TEST(BlockSparse, density_keeps_its_share_of_every_row) {
+  const BlockSparse pattern{.density = 0.1, .seed = 3};
+  for (const std::int64_t row : {0, 1, 9, 100, 16383}) {
+    // Of row+1 causal blocks a tenth, rounded, its own among them.
+    const auto all = static_cast<std::int64_t>(0.1 * static_cast<double>(row + 1) + 0.5);
+    EXPECT_EQ(kept_blocks(pattern, row, 0, row), std::max<std::int64_t>(all - 1, 0));
+    std::int64_t one_by_one = 0;
+    for (std::int64_t column = 0; column < row; ++column) {
+      const std::int64_t kept = kept_blocks(pattern, row, column, column + 1);
+      EXPECT_LE(kept, 1);
+      one_by_one += kept;
+    }
+    EXPECT_EQ(one_by_one, kept_blocks(pattern, row, 0, row));
+  }
+}
+
+TEST(BlockSparse, another_seed_picks_other_blocks) {
+  const auto picked = [](std::uint64_t seed) {
+    std::vector<std::int64_t> blocks;
+    for (std::int64_t column = 0; column < 1000; ++column) {
+      if (kept_blocks({.density = 0.1, .seed = seed}, 1000, column, column + 1) > 0) {
+        blocks.push_back(column);
+      }
+    }
+    return blocks;
+  };
+  EXPECT_EQ(picked(1), picked(1));
+  EXPECT_NE(picked(1), picked(2));
+}
+
+TEST(TokenSet, a_million_tokens_of_a_strided_pattern_equal_the_closed_form) {
+  // n = 8192 blocks of 128; a row of blocks b keeps its own and the floor(b/64) blocks that lie a multiple of 64 before
+  // it: sum over b is 64·(0 + 1 + … + 127).
+  const TokenSet all{{.first = 0, .end = 1 << 20}};
+  const PairCount counted = pair_count(all, all, {.sparse = BlockSparse{.block = 128, .local = 1, .stride = 64}});
+  constexpr std::int64_t kEarlier = 64 * (127 * 128 / 2);
+  EXPECT_EQ(counted.computed, (kEarlier + 8192) * 128 * 128);
+  EXPECT_EQ(counted.unmasked, kEarlier * 128 * 128 + 8192 * (128 * 129 / 2));
+}
+
+TEST(TokenSet, packed_documents_are_triangles_of_their_own) {
+  // 1, 2 and 5 tokens: 1 + 3 + 15 pairs, whoever holds them.
+  const Mask mask{.documents = std::make_shared<const std::vector<std::int64_t>>(std::vector<std::int64_t>{1, 3, 8})};
+  for (const Layout layout : {Layout::contiguous, Layout::zigzag, Layout::striped}) {
+    std::int64_t sum = 0;
+    for (std::int64_t at = 0; at < 4; ++at) {
+      for (std::int64_t from = 0; from < 4; ++from) {
+        sum += count_pairs(ring_tokens(8, layout, at, 4), ring_tokens(8, layout, from, 4), mask);
+      }
+    }
+    EXPECT_EQ(sum, 19) << name(layout);
   }
 }
 

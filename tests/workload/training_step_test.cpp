@@ -46,6 +46,27 @@ TEST(TrainingStep, a_window_bounds_the_pairs) {
   EXPECT_DOUBLE_EQ(model_flops(graph).value(), 6 * kMatrices * 32768 + 12.0 * 32 * 32 * 128 * kPairs);
 }
 
+TEST(TrainingStep, a_chunk_bounds_the_pairs) {
+  // Two layers that see their own chunk of 4096 only (Llama 4): 8 triangles of 4096 tokens, not one of 32,768.
+  Transformer llama = model("llama-3.1-8b");
+  const double full = model_flops(build_training_step(llama, {.sequence_length = 32768})).value();
+  llama.layer_specs[0].chunk = llama.layer_specs[1].chunk = 4096;
+  const OpGraph graph = build_training_step(llama, {.sequence_length = 32768});
+  ASSERT_EQ(graph.templates.size(), 5U) << "embedding, two kinds of layer, head, optimizer";
+  constexpr double kHidden = 32768.0 * 32769 / 2 - 8 * (4096.0 * 4097 / 2);
+  EXPECT_DOUBLE_EQ(model_flops(graph).value(), full - 12.0 * 2 * 32 * 128 * kHidden);
+}
+
+TEST(TrainingStep, a_window_of_the_scenario_comes_on_top_of_the_layers_own) {
+  const StepOptions options{.sequence_length = 8192, .sliding_window = 1024};
+  EXPECT_EQ(mask_of({}, options), (Mask{.window = 1024}));
+  EXPECT_EQ(mask_of({.sliding_window = 512}, options), (Mask{.window = 512}));
+  EXPECT_EQ(mask_of({.sliding_window = 4096}, options), (Mask{.window = 1024}));
+  EXPECT_EQ(mask_of({.chunk = 2048}, options), (Mask{.window = 1024, .chunk = 2048}));
+  EXPECT_EQ(mask_of({.sliding_window = 512}, {.block_sparse = BlockSparse{}}), (Mask{.sparse = BlockSparse{}}))
+      << "a pattern replaces windows and chunks";
+}
+
 TEST(TrainingStep, windowed_and_full_layers_are_templates_of_their_own) {
   // gemma-2-9b: 42 layers, every other with a window of 4096; 16 heads of 256; 32,768 tokens.
   const OpGraph graph = build_training_step(model("gemma-2-9b"), {.sequence_length = 32768});
