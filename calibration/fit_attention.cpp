@@ -234,6 +234,7 @@ Entries fit_implementation(AttentionKernel implementation, const SampleList& sam
   working.attention = {entries.forward, entries.backward};
   const std::vector<Free> free = free_members(samples, gpu);
   std::vector<Unknown> unknowns;
+  unknowns.reserve(free.size());
   for (const Free& member : free) {
     unknowns.push_back(member.unknown);
   }

@@ -70,7 +70,7 @@ std::vector<bool> first_half(std::span<const Sample> samples) {
 }
 
 double quantile(std::vector<double> sorted, double share) {
-  const auto index = static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5);
+  const auto index = static_cast<std::size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)));
   return sorted.at(index);
 }
 

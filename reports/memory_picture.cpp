@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -58,7 +59,7 @@ struct Part {
 
 /// Where `bytes` end on a scale of `columns`: rounded, so that parts side by side never drift from their sum.
 std::size_t column_of(Bytes bytes, Bytes scale, std::size_t columns) {
-  return static_cast<std::size_t>(bytes / scale * static_cast<double>(columns) + 0.5);
+  return static_cast<std::size_t>(std::lround(bytes / scale * static_cast<double>(columns)));
 }
 
 /// "|####++     |", or beyond its capacity "|####++++|++". `parts` stand in order; their columns are set.
@@ -160,7 +161,7 @@ std::string curve(const results::Figures& f, const Style& style) {
     for (const Bytes bytes : heights) {
       const double eighths = bytes / top * static_cast<double>(kRows * kLevels);
       // What is not empty shows.
-      const std::int64_t whole = std::max<std::int64_t>(static_cast<std::int64_t>(eighths + 0.5), bytes.value() > 0);
+      const std::int64_t whole = std::max<std::int64_t>(std::int64_t{std::lround(eighths)}, bytes.value() > 0);
       line += level(std::clamp<std::int64_t>(whole - row * kLevels, 0, kLevels), style);
     }
     line.erase(line.find_last_not_of(' ') + 1);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/format.h"
 
@@ -98,7 +99,7 @@ Duration part(const Figures& figures, std::string_view name) {
 
 std::string figure(double value) {
   if (value >= 1000.0 && value < 9.0e18) {
-    return human_count(static_cast<std::int64_t>(value + 0.5));
+    return human_count(std::lround(value));
   }
   return value >= 100.0  ? fmt::format("{:.0f}", value)
          : value >= 10.0 ? fmt::format("{:.1f}", value)

@@ -1,6 +1,7 @@
 #include "sim/scenario/lengths.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/mix.h"
 
@@ -68,7 +69,7 @@ std::vector<std::int64_t> draw_documents(const LengthDistribution& distribution,
   while (end < pack_to && static_cast<std::int64_t>(ends.size()) <= kMostDocuments) {
     const double length = std::clamp(draw(distribution, draws), static_cast<double>(distribution.min),
                                      static_cast<double>(std::min(distribution.max, pack_to)));
-    end = std::min(pack_to, end + static_cast<std::int64_t>(length + 0.5));
+    end = std::min(pack_to, end + std::lround(length));
     ends.push_back(end);
   }
   return ends;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "sim/base/format.h"
 #include "sim/study/advice.h"
 #include "sim/study/asked.h"
@@ -31,7 +33,7 @@ void note_sequences(const results::PlanResult& plan, results::StudyResult& study
     study.warnings.push_back(
         fmt::format("{}: {} of a step's tokens are padding ({:.2f}%), {:.2f}% more executed FLOPs; tokens/s and MFU "
                     "count none of it",
-                    plan.name, human_count(static_cast<std::int64_t>(padding->tokens + 0.5)), padding->share * 100.0,
+                    plan.name, human_count(std::lround(padding->tokens)), padding->share * 100.0,
                     padding->extra_executed * 100.0));
   }
   if (plan.figures->attention_imbalance.value_or(1.0) > 1.005) {

@@ -1,13 +1,14 @@
 #include "sim/study/step_options.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ulysim::study {
 
 namespace {
 
 std::int64_t whole(double value) {
-  return static_cast<std::int64_t>(value + 0.5);
+  return std::lround(value);
 }
 
 }  // namespace

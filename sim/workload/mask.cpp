@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/check.h"
 #include "sim/base/mix.h"
@@ -24,7 +25,7 @@ std::int64_t overlap(std::int64_t a, std::int64_t b, std::int64_t from, std::int
 /// Blocks before the row's own: `kept` of them, at floor((m·row + offset) / kept) for m = 0 … kept−1.
 std::int64_t picked_blocks(const BlockSparse& pattern, std::int64_t row, std::int64_t from, std::int64_t to) {
   const auto visible = static_cast<double>(row + 1);
-  const auto wanted = static_cast<std::int64_t>(*pattern.density * visible + 0.5);
+  const auto wanted = std::lround(*pattern.density * visible);
   const std::int64_t kept = std::clamp<std::int64_t>(wanted - 1, 0, row);
   if (kept == 0) {
     return 0;

@@ -1,6 +1,7 @@
 #include "sim/workload/shape.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/check.h"
 #include "sim/workload/token_set.h"
@@ -96,7 +97,7 @@ Bytes traffic_sum(const OpGraph& graph, const BlockTemplate& block, std::int64_t
   for (const Traffic& t : traffic) {
     bytes += t.bytes_per_element * static_cast<double>(trip_elements(block.tensor(t.tensor), graph.mesh, trips));
   }
-  return Bytes(static_cast<std::int64_t>(bytes + 0.5));
+  return Bytes(std::lround(bytes));
 }
 
 }  // namespace

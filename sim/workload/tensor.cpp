@@ -1,6 +1,7 @@
 #include "sim/workload/tensor.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/check.h"
 
@@ -36,8 +37,7 @@ std::int64_t local_size(const Extent& extent, const Mesh& mesh) {
     parts *= mesh.size(axis);
   }
   const std::int64_t average = (extent.size + parts - 1) / parts;
-  return extent.busiest == 1.0 ? average
-                               : static_cast<std::int64_t>(static_cast<double>(average) * extent.busiest + 0.5);
+  return extent.busiest == 1.0 ? average : std::lround(static_cast<double>(average) * extent.busiest);
 }
 
 namespace {
