@@ -133,7 +133,7 @@ Sample read_attention(Row& row) {
   if (direction == kForwardWithKvWrite) {
     // K and V of every token, bf16, read and written.
     const std::int64_t elements = attention.sequences * attention.keys * attention.kv_heads * attention.head_dim;
-    sample.kernels.emplace_back(kernel::MemoryBound{.traffic = Bytes(2 * 2 * 2 * elements)});
+    sample.kernels.emplace_back(kernel::MemoryBound{.traffic = Bytes(std::int64_t{2} * 2 * 2 * elements)});
   }
   read_measurement(row, sample);
   return sample;

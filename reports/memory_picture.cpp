@@ -114,7 +114,9 @@ std::string legend(const std::vector<Part>& parts, const Style& style) {
       out += "   ";
       room -= 3;
     }
-    out += mark + ' ' + text;
+    out += mark;
+    out += ' ';
+    out += text;
     room -= std::min(room, width);
   }
   return out + '\n';

@@ -87,7 +87,8 @@ void Plan::join(Vertex lower, Vertex upper, const std::string& name, LinkKind ki
 Bandwidth nic_capacity(const spec::Cluster& cluster) {
   const spec::Node& node = cluster.node;
   const Bandwidth one = cluster.network.nic_bandwidth.value_or(node.nic_bandwidth.value);
-  return one * static_cast<double>(node.nics.value / distinct_nics(node));
+  const std::int64_t bundled = node.nics.value / distinct_nics(node);  // divides: the loader checks it
+  return one * static_cast<double>(bundled);
 }
 
 std::vector<Nic> add_nodes(const spec::Cluster& cluster, Plan& plan) {

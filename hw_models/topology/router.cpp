@@ -44,8 +44,8 @@ struct Router::Switches {
     std::vector<std::uint32_t> by{};  ///< hop that first reached each vertex of the part, by its index in the part
   };
 
-  Switches(const std::vector<Hop>& all, Vertex vertices)
-      : adjacency(vertices), hops(all), part(vertices), local(vertices), searches(new Search[vertices]) {
+  Switches(std::vector<Hop> all, Vertex vertices)
+      : adjacency(vertices), hops(std::move(all)), part(vertices), local(vertices), searches(new Search[vertices]) {
     Undirected both(vertices);
     for (std::size_t i = 0; i < hops.size(); ++i) {
       boost::add_edge(hops[i].from, hops[i].to, HopIndex{static_cast<std::uint32_t>(i)}, adjacency);
