@@ -27,7 +27,7 @@ std::string microseconds(std::int64_t nanoseconds) {
 
 class EventList {
  public:
-  void add(std::string event) {
+  void add(const std::string& event) {
     out_ += first_ ? "\n" : ",\n";
     out_ += event;
     first_ = false;

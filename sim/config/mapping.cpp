@@ -220,7 +220,7 @@ void Mapping::error(const Node& at, std::string message) {
   diagnostics_->error(at.where, std::move(message));
 }
 
-void Mapping::error(std::string_view key, std::string message) {
+void Mapping::error(std::string_view key, const std::string& message) {
   error_at_key(key, about(path_of(key), message));
 }
 

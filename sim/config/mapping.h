@@ -53,7 +53,7 @@ class Mapping {
   /// At the node; the message stands as given.
   void error(const Node& at, std::string message);
   /// At the key's value if present, else at the mapping. "'path.key': " is put in front of the message.
-  void error(std::string_view key, std::string message);
+  void error(std::string_view key, const std::string& message);
   [[nodiscard]] std::string path_of(std::string_view key) const;
   [[nodiscard]] const Location& where() const { return node_->where; }
   [[nodiscard]] Diagnostics& diagnostics() { return *diagnostics_; }
