@@ -38,7 +38,7 @@ void add_ranks(const workload::OpGraph& graph, const Colours& colours, Folding& 
       rank_class.representative = RankId(rank);
       rank_class.role = role_of(graph, RankId(rank));
     }
-    rank_class.members.push_back(RankId(rank));
+    rank_class.members.emplace_back(rank);
   }
 }
 

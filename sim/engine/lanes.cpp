@@ -149,6 +149,7 @@ void Simulation::rate_kernel(std::uint32_t lane_index) {
 
 void Simulation::finish_all() {
   // finish() appends what ends at this very instant.
+  // NOLINTNEXTLINE(modernize-loop-convert): the list grows while it is walked
   for (std::size_t i = 0; i < ended_.size(); ++i) {
     finish(ended_[i]);
   }

@@ -43,7 +43,7 @@ class Section {
   [[nodiscard]] std::vector<const config::Node*> items(std::string_view name);
 
   /// At the key's value, "'path.name': " in front.
-  void error(std::string_view name, std::string message) { map_.error(name, std::move(message)); }
+  void error(std::string_view name, const std::string& message) { map_.error(name, message); }
   /// At the mapping as a whole, "'path': " in front.
   void error_here(std::string_view message);
   [[nodiscard]] std::string path_of(std::string_view name) const { return map_.path_of(name); }
