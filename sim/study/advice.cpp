@@ -6,6 +6,7 @@
 
 #include "sim/base/format.h"
 #include "sim/study/fixes.h"
+#include "sim/study/length_search.h"
 #include "sim/study/simulate.h"
 
 namespace ulysim::study {
@@ -32,32 +33,17 @@ std::string gives(const Outcome& outcome) {
                      gibibytes(f.gpu_memory_capacity), human(f.step_time));
 }
 
-/// The longest legal length below the present one that the line through what depends on it reaches, then simulated.
-std::optional<Outcome> shorter(const scenario::Scenario& scenario, const Machine& machine, scenario::PlanEntry entry,
-                               const results::Figures& now) {
-  using workload::MeshAxis;
-  const std::int64_t parts =
-      2 * entry.plan.mesh.size(workload::AxisSet{MeshAxis::tensor, MeshAxis::ulysses, MeshAxis::ring}) * 128;
-  const std::int64_t full = entry.plan.sequence_length;
-  const double gpu = now.gpu_memory_capacity / now.peak_gpu_memory;
-  const double host = now.peak_host_memory_per_node.value() > 0
-                          ? now.host_memory_capacity_per_node / now.peak_host_memory_per_node
-                          : 1.0;
-  double share = std::min({gpu, host, 1.0});
-  for (int attempt = 0; attempt < 6; ++attempt) {
-    const auto tokens = static_cast<std::int64_t>(static_cast<double>(full) * share) / parts * parts;
-    if (tokens <= 0) {
-      return std::nullopt;
-    }
-    entry.plan.sequence_length = tokens;
-    entry.plan.lengths.clear();  // a legal length needs no filling
-    auto outcome = try_plan(scenario, machine, entry, fmt::format("{} tokens", human_count(tokens)));
-    if (outcome && outcome->figures.fit() != results::Fit::no) {
-      return outcome;
-    }
-    share *= 0.7;
+/// The longest length at which the plan trains as it is.
+std::optional<Outcome> shorter(const scenario::Scenario& scenario, const Machine& machine,
+                               const scenario::PlanEntry& entry) {
+  LengthSearch search(scenario, machine, entry);
+  const std::size_t present = std::max<std::size_t>(1, search.lengths().index_below(entry.plan.sequence_length));
+  const std::size_t index = search.longest(present);
+  if (index == 0) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  return try_plan(scenario, machine, search.entry_at(index),
+                  fmt::format("{} tokens", human_count(search.lengths().tokens(index))));
 }
 
 }  // namespace
@@ -95,7 +81,7 @@ std::vector<std::string> advise(const scenario::Scenario& scenario, const Machin
       advice.push_back(gives(*together));
     }
   }
-  if (const auto outcome = shorter(scenario, machine, entry, *result.figures)) {
+  if (const auto outcome = shorter(scenario, machine, entry)) {
     advice.push_back(gives(*outcome));
   }
   return advice;
