@@ -31,6 +31,7 @@ class BlockPass {
           continue;
         }
         const bool forward = work->direction == kernel::Direction::forward;
+        served_ = &op;
         if (context_.plan->ring_exchange == RingExchange::all_gather) {
           forward ? gathered_forward(op) : gathered_backward(op);
         } else {
@@ -44,9 +45,15 @@ class BlockPass {
  private:
   Tensor& at(TensorId id) { return block_.tensor(id); }
 
+  /// Rounds over parts of the heads each have a ring of their own, whose names they tell apart by the call's.
+  [[nodiscard]] std::string own(const std::string& name) const {
+    return served_->part ? fmt::format("{}_of_{}", name, served_->name) : name;
+  }
+
   TensorId make(TensorId model, const std::string& name, std::int64_t bytes) {
-    Tensor tensor = like(at(model), name);
+    Tensor tensor = like(at(model), own(name));
     tensor.element_bytes = bytes;
+    tensor.loop = served_->loop;
     return block_.add(std::move(tensor));
   }
   TensorId buffer(TensorId model, const std::string& name, std::int64_t bytes) {
@@ -56,13 +63,15 @@ class BlockPass {
   }
 
   Op send(const std::string& name, std::vector<TensorId> from, std::vector<TensorId> to, const Op& served) const {
-    return {.name = name,
+    return {.name = own(name),
             .work = CollectiveWork{.kind = CollectiveKind::send_recv, .axes = {kRing}},
             .reads = std::move(from),
             .writes = std::move(to),
             .stream = Stream::ring_comm,
             .purpose = Purpose::ring,
-            .region = served.region};
+            .region = served.region,
+            .loop = served.loop,
+            .part = served.part};
   }
   Op collective(const std::string& name, CollectiveKind kind, std::vector<TensorId> from, std::vector<TensorId> to,
                 const Op& served) const {
@@ -72,12 +81,14 @@ class BlockPass {
   }
   Op elementwise(const std::string& name, std::vector<TensorId> reads, std::vector<TensorId> writes,
                  std::vector<Traffic> traffic, const Op& served) const {
-    return {.name = name,
+    return {.name = own(name),
             .work = ElementwiseWork{.traffic = std::move(traffic),
                                     .launches = context_.framework->ring_merge_kernels.value},
             .reads = std::move(reads),
             .writes = std::move(writes),
-            .region = served.region};
+            .region = served.region,
+            .loop = served.loop,
+            .part = served.part};
   }
 
   /// Keys and values of every step: step 0 its own, step i those sent on by the neighbour in step i−1.
@@ -132,8 +143,8 @@ class BlockPass {
                      make(op.writes[1], fmt::format("d_k_{}", step), 2),
                      make(op.writes[2], fmt::format("d_v_{}", step), 2)};
       for (std::size_t extra = 3; extra < op.writes.size(); ++extra) {
-        part.writes.push_back(
-            block_.add(like(at(op.writes[extra]), fmt::format("{}_{}", at(op.writes[extra]).name, step))));
+        part.writes.push_back(make(op.writes[extra], fmt::format("{}_{}", at(op.writes[extra]).name, step),
+                                   at(op.writes[extra]).element_bytes));
       }
       out_.push_back(part);
       const Keys sums{buffer(op.writes[1], fmt::format("d_k_sum_{}", step), 4),
@@ -194,6 +205,7 @@ class BlockPass {
   BlockTemplate& block_;
   const PlanContext& context_;
   std::vector<Op> out_;
+  const Op* served_{};  ///< the call being unrolled
 };
 
 class Ring final : public Strategy {

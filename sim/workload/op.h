@@ -77,6 +77,12 @@ struct AttentionWork {
   kernel::Direction direction{kernel::Direction::forward};
   Mask mask{};
   std::int64_t key_shift{};
+  /// In a loop over chunks of tokens: the chunk that the queries are, and the chunk that the keys are.
+  struct Chunks {
+    std::int64_t query{};
+    std::int64_t key{};
+  };
+  std::optional<Chunks> chunks{};
   std::optional<std::size_t> table{};  ///< of OpGraph::attention_tables, once they are made
 };
 
@@ -134,8 +140,8 @@ enum class When : std::uint8_t { every_micro_batch, last_micro_batch };
 
 /// A pool of credits: an op with `acquire` waits until fewer than `window` holders are out; the op with `release`
 /// returns one. Item j so cannot start before item j−window is released, across layers.
-enum class CreditPool : std::uint8_t { none, parameters, checkpoint_fetch };
-inline constexpr std::size_t kCreditPools = 3;
+enum class CreditPool : std::uint8_t { none, parameters, checkpoint_fetch, chunk_fetch };
+inline constexpr std::size_t kCreditPools = 4;
 
 /// Part of a block: passes find what they rewrite by this, not by name.
 enum class Region : std::uint8_t { other, core_attention, mlp, loss, experts };
@@ -154,6 +160,9 @@ struct Op {
   Region region{Region::other};
   When when{When::every_micro_batch};
   std::int32_t loop{-1};  ///< index into the body's loops
+  /// One trip of its loop: the trips are written out one by one, since other streams work between them.
+  std::optional<std::int64_t> part{};
+  std::int64_t repeats{1};  ///< with `part`: runs so often in a row, each time on another part, with the same work
   CreditPool acquire{CreditPool::none};
   CreditPool release{CreditPool::none};
   bool recomputed{};  ///< repeats work of the forward pass: no model FLOPs

@@ -84,7 +84,7 @@ struct Tensor {
   bool persistent{};      ///< allocated for the whole step (weights, gradient shards, optimizer states)
   bool parameter{};       ///< a trainable weight that ops read
   bool shared{};          ///< the storage of another block's tensor (tied embeddings): not counted again
-  std::int32_t loop{-1};  ///< lives inside one trip of this loop of its body: tokens are divided by the trips
+  std::int32_t loop{-1};  ///< of its body: holds what one trip works on, a part of the tokens or of the heads
 
   [[nodiscard]] const Extent* find(Dim dim) const;
   [[nodiscard]] Extent* find(Dim dim);

@@ -385,17 +385,19 @@ Flops sum_flops(const OpGraph& graph, FlopsOf flops_of) {
   std::vector<std::array<double, kPhases>> of_template(graph.templates.size());
   for (std::size_t t = 0; t < graph.templates.size(); ++t) {
     for (const Phase phase : {Phase::forward, Phase::backward, Phase::update}) {
-      // Work is linear in tokens, so a loop's trips together do what one call over all tokens would.
+      // Work is linear in tokens, so a loop's trips together do what one call over all tokens would. Parts are ops of
+      // their own.
       const Body& body = graph.templates[t].body(phase);
       double sum = 0;
       for (Op op : body.ops) {
         if (op.purpose != Purpose::gemm && op.purpose != Purpose::attention) {
           continue;
         }
-        op.loop = -1;
+        const auto times = static_cast<double>(op.part ? op.repeats : 1);
+        op.loop = op.part ? op.loop : -1;
         for (std::int64_t ring = 0; ring < rings; ++ring) {
-          sum +=
-              flops_of(graph.templates[t], op, kernel_of(graph, graph.templates[t], body, op, {.ring = ring})).value();
+          sum += times *
+                 flops_of(graph.templates[t], op, kernel_of(graph, graph.templates[t], body, op, {.ring = ring})).value();
         }
       }
       of_template[t][static_cast<std::size_t>(phase)] = sum * ranks_of_one_coordinate;
