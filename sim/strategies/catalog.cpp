@@ -14,6 +14,7 @@ const Strategy& tensor_strategy();
 const Strategy& head_chunks_strategy();
 const Strategy& ulysses_strategy();
 const Strategy& ring_strategy();
+const Strategy& sequence_chunks_strategy();
 const Strategy& expert_strategy();
 const Strategy& tiling_strategy();
 const Strategy& recompute_strategy();
@@ -34,6 +35,7 @@ std::span<const Strategy* const> strategies() {
       &head_chunks_strategy(),
       &ulysses_strategy(),
       &ring_strategy(),
+      &sequence_chunks_strategy(),
       &expert_strategy(),
       &tiling_strategy(),
       &recompute_strategy(),

@@ -94,14 +94,20 @@ class LayerPass {
       if (std::holds_alternative<AttentionWork>(op.work)) {
         for (TensorId id : {op.reads[3], op.reads[4]}) {
           // Rounds exchange or fetch them in backward: what they come from stays.
-          for (auto made = maker.find(id.index()); made != maker.end() && made->second->reads.front() != id;
+          for (auto made = maker.find(id.index()); made != maker.end() && source_of(*made->second, id) != id;
                made = maker.find(id.index())) {
-            id = made->second->reads.front();
+            id = source_of(*made->second, id);
           }
           kept_.insert(id.index());
         }
       }
     }
+  }
+
+  /// What an exchange or a copy made `id` of.
+  static TensorId source_of(const Op& op, TensorId id) {
+    const auto slot = static_cast<std::size_t>(std::find(op.writes.begin(), op.writes.end(), id) - op.writes.begin());
+    return op.reads.at(std::min(slot, op.reads.size() - 1));
   }
 
   /// Recompute may end at the last tensor that backward needs.

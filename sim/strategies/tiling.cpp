@@ -93,8 +93,9 @@ class Tiling final : public Strategy {
 
   void apply(const PlanContext& context, OpGraph& graph) const override {
     for (BlockTemplate& block : graph.templates) {
-      if (context.plan->tiled_mlp && block.kind == BlockKind::layer) {
-        tile_mlp(*context.model, graph, block);
+      const bool tiled = context.plan->tiled_mlp || context.plan->sequence_chunks() > 1;
+      if (tiled && block.kind == BlockKind::layer) {
+        tile_mlp(context, graph, block);
       }
       if (context.plan->tiled_loss && block.kind == BlockKind::head) {
         tile_loss(context, graph, block);
@@ -103,10 +104,14 @@ class Tiling final : public Strategy {
   }
 
  private:
-  static void tile_mlp(const Transformer& model, const OpGraph& graph, BlockTemplate& block) {
+  static void tile_mlp(const PlanContext& context, const OpGraph& graph, BlockTemplate& block) {
     Body& forward = block.body(Phase::forward);
     Body& backward = block.body(Phase::backward);
-    const std::int64_t trips = ceil_div(local_tokens(graph, block, forward, Region::mlp), model.hidden);
+    // FPDT takes half of an attention chunk at a time (Megatron-DeepSpeed model/transformer.py, fpdt_FFN_chunk_size).
+    const std::int64_t chunks = context.plan->sequence_chunks();
+    const std::int64_t tokens = local_tokens(graph, block, forward, Region::mlp);
+    const std::int64_t trips =
+        chunks > 1 ? std::min(tokens, 2 * chunks) : ceil_div(tokens, context.model->hidden);
     if (trips <= 1) {
       return;
     }

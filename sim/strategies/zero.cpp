@@ -94,7 +94,8 @@ class BlockPass {
           fmt::format("gather{}{}", kUnits.at(static_cast<std::size_t>(unit.first)), unit.second ? "_again" : ""));
       release_after(body, ops.back());
       std::size_t place = ops.front();
-      while (place > 0 && body.ops[place].loop >= 0 && body.ops[place - 1].loop == body.ops[place].loop) {
+      while (place > 0 && body.ops[place].loop >= 0 && !body.ops[place].part &&
+             body.ops[place - 1].loop == body.ops[place].loop) {
         --place;
       }
       before[place].push_back(std::move(gather));
