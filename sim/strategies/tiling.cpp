@@ -176,6 +176,20 @@ class Tiling final : public Strategy {
     }
   }
 
+  /// Small sums over the ranks that share a vocabulary, a part of them in each tile: made of all tiles at once, behind
+  /// the loop.
+  static void reduce_behind_loop(Body& forward) {
+    for (const Op& reduction : forward.ops) {
+      const auto* work = std::get_if<CollectiveWork>(&reduction.work);
+      if (work == nullptr || work->kind != CollectiveKind::all_reduce || reduction.region != Region::loss) {
+        continue;
+      }
+      for (Op& op : forward.ops) {
+        std::erase(op.reads, reduction.writes[0]);
+      }
+    }
+  }
+
   /// Logits, loss and their gradients tile by tile, all in the forward pass (ALST, TiledFusedLogitsLoss).
   static void tile_loss(const PlanContext& context, const OpGraph& graph, BlockTemplate& block) {
     Body& forward = block.body(Phase::forward);
@@ -207,6 +221,7 @@ class Tiling final : public Strategy {
     }
     backward.ops = std::move(kept);
     if (trips > 1) {
+      reduce_behind_loop(forward);
       make_loop(block, forward, Region::loss, "loss_tiles", trips);
     }
   }
