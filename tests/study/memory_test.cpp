@@ -164,5 +164,23 @@ TEST(HostMemory, PinnedCheckpointsTakePowersOfTwo) {
   EXPECT_EQ(figures_of(scenario, 0).peak_host_memory_per_node.value(), 0) << "nothing is moved in the first plan";
 }
 
+TEST_F(Tiny, ChunksOfTheSequenceWaitInHostMemory) {
+  // One layer's at a time, under full recompute, 65,536/8 tokens a rank: Q, K, V, O and the output's gradient in bf16,
+  // the queries' gradient in fp32, 14 B for each of 512; the statistics of 8 heads, 4 B each.
+  const std::string training = "{sequence_length: 64Ki, recompute: full}";
+  const Books chunked = books(training, "{ulysses: 8, sequence_chunk: 8Ki}");
+  EXPECT_EQ(chunked.rank.host.peak, 8192 * (14 * kHidden + 4 * 8));
+  EXPECT_LT(chunked.rank.gpu.peak, books(training, "{ulysses: 8}").rank.gpu.peak);
+}
+
+TEST_F(Tiny, RoundsOverPartsOfTheHeadsHoldLess) {
+  const std::string training = "{sequence_length: 256Ki, recompute: full, tiled_mlp: true, tiled_loss: true}";
+  const std::int64_t whole = books(training, "{ulysses: 2}").rank.gpu.peak;
+  const std::int64_t halves = books(training, "{ulysses: 2, head_chunks: 2}").rank.gpu.peak;
+  const std::int64_t quarters = books(training, "{ulysses: 2, head_chunks: 4}").rank.gpu.peak;
+  EXPECT_LT(halves, whole);
+  EXPECT_LT(quarters, halves);
+}
+
 }  // namespace
 }  // namespace ulysim::study
