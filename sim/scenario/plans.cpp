@@ -189,8 +189,8 @@ std::string derived_name(const PlanEntry& entry) {
   };
   for (const auto& [key, value] : options_of(entry)) {
     const bool placed = key == "placement" && entry.plan.mesh.placement != standard.plan.mesh.placement;
-    const bool chunked = (key == "virtual_stages" && entry.plan.virtual_stages > 1) || key == "head_chunks" ||
-                         key == "sequence_chunk";
+    const bool chunked =
+        (key == "virtual_stages" && entry.plan.virtual_stages > 1) || key == "head_chunks" || key == "sequence_chunk";
     const bool of_plan = key == "ring_layout" || key == "ring_exchange";
     const bool overridden = std::find(entry.overridden.begin(), entry.overridden.end(), key) != entry.overridden.end();
     if (overridden || placed || chunked || (of_plan && !is_standard({key, value}))) {

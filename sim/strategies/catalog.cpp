@@ -25,9 +25,9 @@ const Strategy& schedule_strategy();
 
 std::span<const Strategy* const> strategies() {
   // The order is part of the contract: stages come first, so that every pass shards their ends; ulysses before ring
-  // makes the ring carry head-sharded keys, and head chunks before both, so that each round has exchanges of its own; expert comes when all who split samples are done, since it cuts the same
-  // ranks another way; recompute clones what these inserted; ZeRO sees every reader of a weight, the recomputing ones
-  // too; the schedule orders what is settled.
+  // makes the ring carry head-sharded keys, and head chunks before both, so that each round has exchanges of its own;
+  // expert comes when all who split samples are done, since it cuts the same ranks another way; recompute clones what
+  // these inserted; ZeRO sees every reader of a weight, the recomputing ones too; the schedule orders what is settled.
   static const std::array kPasses{
       &pipeline_strategy(),
       &data_strategy(),

@@ -211,9 +211,7 @@ class BlockPass {
 class HeadChunks final : public Strategy {
  public:
   std::string name() const override { return "head-chunks"; }
-  std::string summary() const override {
-    return "Untied Ulysses (UPipe): attention in rounds over parts of the heads";
-  }
+  std::string summary() const override { return "Untied Ulysses (UPipe): attention in rounds over parts of the heads"; }
 
   std::vector<Infeasible> check(const PlanContext& context) const override {
     const Plan& plan = *context.plan;
@@ -243,14 +241,14 @@ class HeadChunks final : public Strategy {
         legal += fmt::format("{}{}", legal.empty() ? "" : ", ", n);
       }
     }
-    return {{fmt::format("{} query and {} key/value heads{} over ulysses {} do not divide into {} rounds", heads,
-                         kv_heads_of(context), t > 1 ? fmt::format(" of each of tensor {}", t) : "", p,
-                         plan.head_chunks),
-             {{"heads", static_cast<double>(heads)},
-              {"kv_heads", static_cast<double>(kv_heads_of(context))},
-              {"ulysses", static_cast<double>(p)},
-              {"head_chunks", static_cast<double>(plan.head_chunks)}},
-             legal.empty() ? "head_chunks 1" : fmt::format("head_chunks of {}", legal)}};
+    return {
+        {fmt::format("{} query and {} key/value heads{} over ulysses {} do not divide into {} rounds", heads,
+                     kv_heads_of(context), t > 1 ? fmt::format(" of each of tensor {}", t) : "", p, plan.head_chunks),
+         {{"heads", static_cast<double>(heads)},
+          {"kv_heads", static_cast<double>(kv_heads_of(context))},
+          {"ulysses", static_cast<double>(p)},
+          {"head_chunks", static_cast<double>(plan.head_chunks)}},
+         legal.empty() ? "head_chunks 1" : fmt::format("head_chunks of {}", legal)}};
   }
 
   void apply(const PlanContext& context, OpGraph& graph) const override {

@@ -78,8 +78,7 @@ class BlockPass {
       const auto read = [&](TensorId id) {
         return std::any_of(users_.begin(), users_.end(), [id](const Op& op) { return reads(op, id); });
       };
-      if (is_collective(behind_[i]) &&
-          std::any_of(behind_[i].writes.begin(), behind_[i].writes.end(), read)) {
+      if (is_collective(behind_[i]) && std::any_of(behind_[i].writes.begin(), behind_[i].writes.end(), read)) {
         before_.push_back(behind_[i]);
         behind_.erase(behind_.begin() + static_cast<std::ptrdiff_t>(i));
       } else {
@@ -267,8 +266,8 @@ class BlockPass {
       d_keys_ = {chunk_like(call_.writes[1], fmt::format("d_k_sum_{}", j), 4),
                  chunk_like(call_.writes[2], fmt::format("d_v_sum_{}", j), 4)};
       summed_ = false;
-      const TensorId d_q_sum = step_backward(j, "own", keys, fetch_queries(j, "own", {.part = j}),
-                                             {.query = j, .key = j}, 1);
+      const TensorId d_q_sum =
+          step_backward(j, "own", keys, fetch_queries(j, "own", {.part = j}), {.query = j, .key = j}, 1);
       attend_later(j, keys);
       hand_on(j, d_q_sum);
     }
@@ -354,8 +353,8 @@ class BlockPass {
   std::vector<Op> makers_, users_, before_, behind_, out_;
   Ids keys_, queries_;  ///< in host memory: K and V; Q, O and statistics
   TensorId d_outputs_{}, d_queries_{};
-  Ids first_, rest_;    ///< keys and values of past chunks, fetched
-  Ids d_keys_;          ///< of the chunk of keys in work, in fp32
+  Ids first_, rest_;  ///< keys and values of past chunks, fetched
+  Ids d_keys_;        ///< of the chunk of keys in work, in fp32
   TensorId sum_{}, lse_{};
   bool summed_{};
 };
@@ -377,10 +376,10 @@ class SequenceChunks final : public Strategy {
     const std::int64_t sequence = plan.sequence_length;
     const std::int64_t parts = plan.mesh.size(AxisSet{MeshAxis::tensor, MeshAxis::ulysses});
     const auto refuse = [&](std::string text, std::string instead) {
-      reasons.push_back({std::move(text),
-                         {{"sequence_chunk", static_cast<double>(chunk)},
-                          {"sequence_length", static_cast<double>(sequence)}},
-                         std::move(instead)});
+      reasons.push_back(
+          {std::move(text),
+           {{"sequence_chunk", static_cast<double>(chunk)}, {"sequence_length", static_cast<double>(sequence)}},
+           std::move(instead)});
     };
     if (sequence % chunk != 0) {
       const std::int64_t below = sequence / chunk * chunk;

@@ -88,9 +88,8 @@ std::vector<Op> share_of(const BlockTemplate& block, const Op& op, Dim heads) {
   const auto is_theirs = [&](TensorId id) { return holds(block.tensor(id), others); };
   std::erase_if(half.reads, is_theirs);
   // What has no heads (the gradient of a rotary key that all share) comes out with the keys.
-  std::erase_if(half.writes, [&](TensorId id) {
-    return is_theirs(id) || (heads == Dim::heads && !holds_heads(block.tensor(id)));
-  });
+  std::erase_if(half.writes,
+                [&](TensorId id) { return is_theirs(id) || (heads == Dim::heads && !holds_heads(block.tensor(id))); });
   if (auto* work = std::get_if<ElementwiseWork>(&half.work)) {
     std::erase_if(work->traffic, [&](const Traffic& traffic) { return is_theirs(traffic.tensor); });
     work->launches = std::max<std::int64_t>(1, work->launches / 2);

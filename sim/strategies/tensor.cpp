@@ -5,6 +5,7 @@
 
 #include "sim/strategies/rewrite.h"
 #include "sim/strategies/strategy.h"
+#include "sim/strategies/tensor_overlap.h"
 
 namespace ulysim::strategies {
 
@@ -109,7 +110,8 @@ class BodyPass {
   /// and so beside them (Megatron-LM tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication).
   std::size_t place_of_gather(TensorId id) const {
     std::size_t place = out_.size();
-    while (beside_ == Beside::products && place > 0 && std::holds_alternative<GemmWork>(out_[place - 1].work) && !writes(out_[place - 1], id)) {
+    while (beside_ == Beside::products && place > 0 && std::holds_alternative<GemmWork>(out_[place - 1].work) &&
+           !writes(out_[place - 1], id)) {
       --place;
     }
     return place;
@@ -274,11 +276,20 @@ class TensorParallel final : public Strategy {
       }
       if (block.kind == BlockKind::head) {
         reduce_loss_statistics(block);
+      } else if (block.kind == BlockKind::layer && overlaps_forward(context)) {
+        overlap_forward(block, t);
       }
     }
   }
 
  private:
+  /// Tiles, rounds and chunks call products of their own, which no collective runs beside.
+  static bool overlaps_forward(const PlanContext& context) {
+    const Plan& plan = *context.plan;
+    return context.framework->overlap_tensor_forward.value != 0 && !plan.tiled_mlp && plan.head_chunks == 1 &&
+           plan.sequence_chunks() == 1;
+  }
+
   /// The loss over a cut vocabulary needs three numbers a token of all ranks: the largest logit, the label's, and the
   /// sum of exponentials, each all-reduced in fp32 (Megatron-LM core/tensor_parallel/cross_entropy.py).
   static void reduce_loss_statistics(BlockTemplate& block) {

@@ -110,8 +110,7 @@ class Tiling final : public Strategy {
     // FPDT takes half of an attention chunk at a time (Megatron-DeepSpeed model/transformer.py, fpdt_FFN_chunk_size).
     const std::int64_t chunks = context.plan->sequence_chunks();
     const std::int64_t tokens = local_tokens(graph, block, forward, Region::mlp);
-    const std::int64_t trips =
-        chunks > 1 ? std::min(tokens, 2 * chunks) : ceil_div(tokens, context.model->hidden);
+    const std::int64_t trips = chunks > 1 ? std::min(tokens, 2 * chunks) : ceil_div(tokens, context.model->hidden);
     if (trips <= 1) {
       return;
     }

@@ -95,7 +95,8 @@ class BlockPass {
   /// The head-sharded form of `source`, whose tokens form is `id`.
   TensorId inside_of(TensorId id, const Tensor& source, const Op& op) {
     const bool part = is_part_of_whole(op, id);
-    Tensor inside = head_sharded(source, part ? fmt::format("{}_heads_{}", at(id).name, op.name) : at(id).name + "_heads");
+    Tensor inside =
+        head_sharded(source, part ? fmt::format("{}_heads_{}", at(id).name, op.name) : at(id).name + "_heads");
     inside.loop = part ? op.loop : inside.loop;
     const TensorId made = block_.add(std::move(inside));
     if (!part) {

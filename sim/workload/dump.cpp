@@ -32,8 +32,8 @@ std::string describe(const Work& work) {
     }
     std::string operator()(const AttentionWork& w) const {
       return fmt::format("attention {} {} shift={}{}",
-                         w.direction == kernel::Direction::forward ? "forward" : "backward",
-                         workload::describe(w.mask), w.key_shift,
+                         w.direction == kernel::Direction::forward ? "forward" : "backward", workload::describe(w.mask),
+                         w.key_shift,
                          w.chunks ? fmt::format(" chunk {} to keys of {}", w.chunks->query, w.chunks->key) : "");
     }
     std::string operator()(const ElementwiseWork& w) const {

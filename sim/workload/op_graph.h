@@ -13,7 +13,7 @@ namespace ulysim::workload {
 struct Loop {
   std::string name{};
   std::int64_t trips{1};
-  Dim dim{Dim::tokens};       ///< tokens or heads
+  Dim dim{Dim::tokens};      ///< tokens or heads
   std::int64_t kv_trips{1};  ///< of heads: key/value heads are divided by this
 };
 

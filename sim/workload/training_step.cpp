@@ -432,8 +432,9 @@ Flops sum_flops(const OpGraph& graph, FlopsOf flops_of) {
         const auto times = static_cast<double>(op.part ? op.repeats : 1);
         op.loop = op.part ? op.loop : -1;
         for (std::int64_t ring = 0; ring < rings; ++ring) {
-          sum += times *
-                 flops_of(graph.templates[t], op, kernel_of(graph, graph.templates[t], body, op, {.ring = ring})).value();
+          sum +=
+              times *
+              flops_of(graph.templates[t], op, kernel_of(graph, graph.templates[t], body, op, {.ring = ring})).value();
         }
       }
       of_template[t][static_cast<std::size_t>(phase)] = sum * ranks_of_one_coordinate;

@@ -103,9 +103,7 @@ class Unroller {
       in_body_.assign(body.ops.size(), kNobody);
       for (std::size_t at = 0; at < body.ops.size(); ++at) {
         add(i, at,
-            {.op = &body.ops[at],
-             .instance = static_cast<std::uint32_t>(i),
-             .trips = runs_of(body, body.ops[at])});
+            {.op = &body.ops[at], .instance = static_cast<std::uint32_t>(i), .trips = runs_of(body, body.ops[at])});
       }
     }
     schedule_.first_dependency.push_back(static_cast<std::uint32_t>(schedule_.dependencies.size()));

@@ -166,10 +166,11 @@ TEST(Accountant, ABlockStaysUntilTheTransferThatReadsItEnds) {
   const TensorId keys = block.add(tensor("keys", 90));
   const TensorId next = block.add(tensor("next", 10));
   workload::Body& body = block.body(Phase::forward);
-  body.ops = {{.name = "make", .writes = {keys}, .allocs = {keys}},
-              {.name = "send", .reads = {keys}, .writes = {next}, .allocs = {next}, .stream = workload::Stream::ring_comm},
-              {.name = "attend", .reads = {keys}, .frees = {keys}},
-              {.name = "use", .reads = {next}, .frees = {next}}};
+  body.ops = {
+      {.name = "make", .writes = {keys}, .allocs = {keys}},
+      {.name = "send", .reads = {keys}, .writes = {next}, .allocs = {next}, .stream = workload::Stream::ring_comm},
+      {.name = "attend", .reads = {keys}, .frees = {keys}},
+      {.name = "use", .reads = {next}, .frees = {next}}};
   graph.templates.push_back(block);
   graph.roles.push_back({.program = {{.last_micro_batch = true}}});
   const workload::Schedule schedule = workload::unroll(graph, 0);

@@ -1,5 +1,5 @@
-// Untied Ulysses (UPipe, arXiv 2602.21196): attention in n rounds over parts of the heads. In words: each key/value head
-// is projected and sent once (its "GQA schedule"), so forward sends what Ulysses sends,
+// Untied Ulysses (UPipe, arXiv 2602.21196): attention in n rounds over parts of the heads. In words: each key/value
+// head is projected and sent once (its "GQA schedule"), so forward sends what Ulysses sends,
 //   (P−1)/P · s·d·e·(a + 2·max(k, P) + a),
 // in 2·n exchanges of queries and outputs and 2·n/g of keys and values, g = a/k rounds on the same keys; backward makes
 // a round's queries, keys and values again and exchanges output and gradient for it: the same volume once more beside

@@ -42,13 +42,13 @@ std::string text(const lab::Bench& bench) {
       "{} tensor {} ulysses {} ring {} data {} pipeline {} chunks {} expert {} layout {} exchange {} tokens {} batch "
       "{} "
       "accumulation {} attention {} "
-      "heads in {} chunk {} mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} tiled mlp {} loss {} pattern {} window "
+      "heads in {} chunk {} mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} tiled mlp {} loss "
+      "{} pattern {} window "
       "{} documents {}",
       bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], p.mesh.sizes[4],
       p.virtual_stages, p.mesh.expert, name(p.ring_layout), static_cast<int>(p.ring_exchange), p.sequence_length,
       p.micro_batch, p.accumulation, static_cast<int>(p.attention), p.head_chunks, p.sequence_chunk.value_or(0),
-      static_cast<int>(p.mask),
-      static_cast<int>(p.recompute), static_cast<int>(p.checkpoint_offload), p.zero,
+      static_cast<int>(p.mask), static_cast<int>(p.recompute), static_cast<int>(p.checkpoint_offload), p.zero,
       static_cast<int>(p.optimizer_offload), p.tiled_mlp, p.tiled_loss,
       p.block_sparse ? describe(*p.block_sparse) : "-", p.sliding_window.value_or(0),
       p.documents ? p.documents->size() : 0);

@@ -169,8 +169,8 @@ TEST(Ring, stripes_must_divide_the_blocks_of_a_sparse_pattern) {
 }
 
 TEST(Ring, gradients_travel_in_the_type_and_as_often_as_the_stack_sends_them) {
-  // llama-3.1-8b, ring 4: s = 16384 tokens, 8 key/value heads. TransformerEngine: dK, dV in bf16, R−1 sends; others fp32
-  // and R. Keys and values again: R−1 of 2·s·k·d·2.
+  // llama-3.1-8b, ring 4: s = 16384 tokens, 8 key/value heads. TransformerEngine: dK, dV in bf16, R−1 sends; others
+  // fp32 and R. Keys and values again: R−1 of 2·s·k·d·2.
   const auto backward = [](std::int64_t wire, std::int64_t extra) {
     lab::Bench bench = lab::bench("llama-3.1-8b", ring(4, 65536));
     bench.framework.ring_gradient_wire_bytes.value = static_cast<double>(wire);
@@ -193,16 +193,16 @@ TEST(Ring, carries_all_query_heads_where_the_stack_repeats_keys_and_values) {
 }
 
 TEST(Ring, keeps_what_it_received_to_the_end_where_the_stack_does) {
-  // Of three received blocks of keys, each is freed by the step that attends to it, or all by the op that ends the ring.
+  // Of three received blocks of keys, each is freed by the step that attends to it, or all by the op that ends the
+  // ring.
   const auto freed_at_the_end = [](std::int64_t keeps) {
     lab::Bench bench = lab::bench("llama-3.1-8b", ring(4, 65536));
     bench.framework.ring_keeps_received.value = keeps;
     const OpGraph graph = bench.after({"ring"});
     const Body& body = graph.templates[1].body(Phase::forward);
     const auto end = std::find_if(body.ops.begin(), body.ops.end(), [](const Op& op) { return op.name == "finish_o"; });
-    return std::count_if(end->frees.begin(), end->frees.end(), [&](TensorId id) {
-      return graph.templates[1].tensor(id).name.starts_with("k_fwd");
-    });
+    return std::count_if(end->frees.begin(), end->frees.end(),
+                         [&](TensorId id) { return graph.templates[1].tensor(id).name.starts_with("k_fwd"); });
   };
   EXPECT_EQ(freed_at_the_end(0), 0);
   EXPECT_EQ(freed_at_the_end(1), 3);

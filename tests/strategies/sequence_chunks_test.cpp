@@ -102,8 +102,8 @@ TEST(SequenceChunks, of_the_whole_sequence_are_the_identity) {
 TEST(SequenceChunks, a_step_left_out_is_found) {
   OpGraph graph = graph_of("llama-3.1-8b", chunked(8192, 8));
   Body& body = graph.templates[1].body(Phase::forward);
-  const auto past = std::find_if(body.ops.begin(), body.ops.end(),
-                                 [](const Op& op) { return op.name == "attention_5_past"; });
+  const auto past =
+      std::find_if(body.ops.begin(), body.ops.end(), [](const Op& op) { return op.name == "attention_5_past"; });
   ASSERT_NE(past, body.ops.end());
   --past->repeats;
   EXPECT_THAT(verify_shapes(graph), testing::Contains(HasSubstr("its parts run 35 times and not 36")));

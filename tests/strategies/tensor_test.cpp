@@ -194,5 +194,24 @@ TEST(Tensor, branches_side_by_side_are_scattered_at_once) {
   EXPECT_EQ(lab::count(lab::layer_of(falcon), kBackward, CollectiveKind::reduce_scatter), 1);
 }
 
+TEST(Tensor, forward_products_run_beside_their_collectives_where_the_stack_pipelines_them) {
+  lab::Bench bench = lab::bench("llama-3.1-8b", tensor(4, 8192));
+  bench.framework.overlap_tensor_forward.value = 1;
+  const OpGraph graph = bench.after({"tensor"});
+  EXPECT_EQ(lab::sent(graph, kForward), 4 * (3.0 / 4 * 8192 * 4096 * 2)) << "the same bytes";
+  EXPECT_NEAR(executed_flops(graph) / executed_flops(bench.logical()), 1, 1e-12);
+  EXPECT_NEAR(model_flops(graph) / model_flops(bench.logical()), 1, 1e-12);
+  const BlockTemplate& layer = lab::layer_of(graph);
+  EXPECT_THAT(names_around(layer.body(Phase::forward), "gather_normed_first", "v_proj_last"),
+              testing::ElementsAre("gather_normed_first", "gather_normed_rest", "q_proj_beside", "k_proj_beside",
+                                   "v_proj_beside", "q_proj_last", "k_proj_last", "v_proj_last"));
+  // Of four steps one is gathered before the products begin, and three beside as many of them.
+  for (const Op& op : layer.body(Phase::forward).ops) {
+    if (op.name == "gather_normed_rest" || op.name == "q_proj_beside") {
+      EXPECT_EQ(runs_of(layer.body(Phase::forward), op), 3) << op.name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ulysim::strategies
