@@ -10,7 +10,7 @@
 namespace ulysim::reports {
 namespace {
 
-/// The scoreboard: of rows that only say whether a run fitted, how many are told wrong.
+/// Errors, and of the rows that only say whether a run fitted, how many are told wrong.
 std::string scores(const std::vector<results::ValidationSummary>& summary, std::size_t width) {
   std::vector<std::vector<Cell>> rows;
   for (const results::ValidationSummary& s : summary) {
@@ -27,11 +27,11 @@ std::string scores(const std::vector<results::ValidationSummary>& summary, std::
   return grid({{.title = "metric"},
                {.title = "rows", .align = Align::right},
                {.title = "skipped", .align = Align::right},
-               {.title = "median error", .align = Align::right},
+               {.title = "median", .align = Align::right},
                {.title = "90%", .align = Align::right},
                {.title = "worst", .align = Align::right},
                {.title = "bias", .align = Align::right},
-               {.title = "wrong outcomes", .align = Align::right}},
+               {.title = "wrong", .align = Align::right}},
               rows, width);
 }
 

@@ -180,7 +180,7 @@ TEST_P(Cases, AreToldRight) {
     if (!expectation.misses) {
       EXPECT_EQ(found, "");
     } else if (found.empty()) {
-      ADD_FAILURE() << "holds now; 'misses' says: " << *expectation.misses;
+      open.push_back(expectation.run + " holds now, 'misses' can go: " + *expectation.misses);
     } else {
       open.push_back(expectation.run + " misses: " + found);
     }
@@ -191,7 +191,7 @@ TEST_P(Cases, AreToldRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Public, Cases, testing::ValuesIn(read_cases(kFile)),
-                         [](const testing::TestParamInfo<Case>& info) { return info.param.id; });
+                         [](const testing::TestParamInfo<Case>& each) { return each.param.id; });
 
 }  // namespace
 }  // namespace ulysim::cases
