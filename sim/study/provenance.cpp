@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
 #include <type_traits>
 
 #include "sim/base/format.h"
@@ -25,6 +26,20 @@ class Collector {
                     .source = number.source,
                     .kind = kKinds.at(static_cast<std::size_t>(number.kind)),
                     .spread = number.spread});
+  }
+
+  /// A fact that a file may leave out.
+  template <class T>
+  void add_if_given(const std::string& name, const spec::Sourced<T>& number) {
+    if (!number.source.empty() && number.source != "default") {
+      add(name, number);
+    }
+  }
+  template <class T>
+  void add_if_given(const std::string& name, const std::optional<spec::Sourced<T>>& number) {
+    if (number) {
+      add(name, *number);
+    }
   }
 
   [[nodiscard]] std::vector<results::Parameter> take() { return std::move(out_); }
@@ -142,6 +157,17 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add("logits_peak_bytes", f.logits_peak_bytes);
   c.add("logits_kept_bytes", f.logits_kept_bytes);
   c.add("loss_tile_bytes", f.loss_tile_bytes);
+  c.add_if_given("loss_tiling", f.loss_tiling);
+  c.add_if_given("loss_tile_tokens", f.loss_tile_tokens);
+  c.add_if_given("loss_tiles", f.loss_tiles);
+  c.add_if_given("loss_always_tiled", f.loss_always_tiled);
+  c.add_if_given("tiled_loss_gemms", f.tiled_loss_gemms);
+  c.add_if_given("loss_tile_weight_traffic", f.loss_tile_weight_traffic);
+  c.add_if_given("loss_tile_weight_bytes", f.loss_tile_weight_bytes);
+  c.add_if_given("tiled_logits_bytes", f.tiled_logits_bytes);
+  c.add_if_given("tiled_loss_forward", f.tiled_loss_forward);
+  c.add_if_given("tiled_loss_backward", f.tiled_loss_backward);
+  c.add_if_given("vocabulary_multiple", f.vocabulary_multiple);
   c.add("prefetch_units", f.prefetch_units);
   c.add("gather_copies", f.gather_copies);
   c.add("persistence_elements", f.persistence_elements);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "hw_models/cost/roofline.h"
 #include "sim/base/format.h"
 #include "sim/engine/engine.h"
 #include "sim/memory/accountant.h"
@@ -241,7 +242,20 @@ Duration kernel_time(const workload::OpGraph& graph, const workload::BlockTempla
 }  // namespace
 
 std::vector<Infeasible> check(const scenario::Scenario& scenario, const scenario::PlanEntry& entry) {
-  return strategies::check(context_of(scenario, entry));
+  std::vector<Infeasible> reasons = strategies::check(context_of(scenario, entry));
+  const kernel::Precision precision = entry.plan.gemm_precision;
+  if (!cost::has_rate(scenario.cluster.gpu, precision)) {
+    reasons.push_back({fmt::format("{} has no {} matrix units", scenario.cluster.gpu.name, cost::name_of(precision)),
+                       {},
+                       "gemm_precision: bf16"});
+  }
+  if (precision != kernel::Precision::bf16 && entry.framework.quantise_traffic.value == 0) {
+    reasons.push_back(
+        {fmt::format("no recipe of {} for {} products is known", entry.framework.name, cost::name_of(precision)),
+         {},
+         "gemm_precision: bf16, or framework: megatron-core, nemo, torchtitan"});
+  }
+  return reasons;
 }
 
 std::unique_ptr<Stages> run_stages(const scenario::Scenario& scenario, const Machine& machine,

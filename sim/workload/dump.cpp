@@ -111,6 +111,9 @@ std::string describe(const Tensor& tensor) {
   std::string text = "[";
   for (const Extent& extent : tensor.shape) {
     fmt::format_to(std::back_inserter(text), "{}{}={}", text.size() > 1 ? ", " : "", name(extent.dim), extent.size);
+    if (extent.multiple != 1) {
+      fmt::format_to(std::back_inserter(text), "↑{}", extent.multiple);
+    }
     for (std::size_t i = 0; i < extent.split.size(); ++i) {
       fmt::format_to(std::back_inserter(text), "/{}", name(extent.split[i]));
     }
@@ -119,6 +122,9 @@ std::string describe(const Tensor& tensor) {
     }
   }
   fmt::format_to(std::back_inserter(text), "] {} B", tensor.element_bytes);
+  if (tensor.block_elements != 1) {
+    fmt::format_to(std::back_inserter(text), "/{}", tensor.block_elements);
+  }
   if (!tensor.partial.empty()) {
     text += " partial" + to_string(tensor.partial);
   }

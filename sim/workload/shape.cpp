@@ -110,7 +110,8 @@ kernel::Kernel kernel_of(const OpGraph& graph, const BlockTemplate& block, const
     return kernel::Gemm{.m = product_of(gemm->m, a, graph.mesh, trips),
                         .n = product_of(gemm->n, b, graph.mesh, trips),
                         .k = product_of(gemm->k, a, graph.mesh, trips),
-                        .batch = product_of(gemm->groups, a, graph.mesh, trips)};
+                        .batch = product_of(gemm->groups, a, graph.mesh, trips),
+                        .precision = gemm->precision};
   }
   if (const auto* attention = std::get_if<AttentionWork>(&op.work)) {
     return attention_kernel(graph, block, op, *attention, at);
@@ -130,7 +131,7 @@ Bytes payload_of(const OpGraph& graph, const BlockTemplate& block, const Body& b
   Bytes sum;
   for (const TensorId id : received ? op.writes : op.reads) {
     const Tensor& tensor = block.tensor(id);
-    sum += Bytes(trip_elements(tensor, graph.mesh, trips) * tensor.element_bytes);
+    sum += bytes_of(tensor, trip_elements(tensor, graph.mesh, trips));
   }
   return sum;
 }
@@ -142,7 +143,7 @@ Bytes host_traffic_of(const OpGraph& graph, const BlockTemplate& block, const Bo
 }
 
 Bytes held_bytes(const OpGraph& graph, const Body& body, const Tensor& tensor) {
-  return Bytes(trip_elements(tensor, graph.mesh, trips_of(body, tensor.loop)) * tensor.element_bytes);
+  return bytes_of(tensor, trip_elements(tensor, graph.mesh, trips_of(body, tensor.loop)));
 }
 
 void tabulate_attention(OpGraph& graph) {

@@ -52,7 +52,7 @@ class LayerBuilder {
     projection_.emplace(b_);
     std::vector<Extent> o = extents_.o;
     o.push_back({.dim = Dim::hidden, .size = model_.hidden});
-    t_.wo = b_.weight("w_o", o);
+    t_.wo = b_.linear_weight("w_o", o);
     if (spec.moe) {
       experts_.emplace(b_);
     } else {
@@ -87,7 +87,9 @@ class LayerBuilder {
             .drains = b_.options_.attention_synchronises});
     b_.in(Phase::forward);
     const TensorId projected = b_.hidden("attention_out");
-    b_.gemm("o_proj", t_.o, t_.wo.value, projected, {.m = kRows, .n = {Dim::hidden}, .k = dims_of(extents_.o)});
+    b_.linear("o_proj",
+              {.x = t_.o, .w = t_.wo, .in_dims = dims_of(extents_.o), .out_dims = {Dim::hidden}, .target = "o_proj"},
+              projected);
     t_.x1 = b_.hidden("x1");
     b_.elementwise("residual", {t_.x, projected}, {t_.x1}, {{t_.x1, costs_.residual_forward}},
                    costs_.residual_launches);
@@ -122,12 +124,19 @@ class LayerBuilder {
     d_x1_ = b_.hidden("d_x1");
     d_normed.insert(d_normed.end(), {t_.x1, t_.norm1_kept, d_y_, t_.small.value});
     b_.elementwise("norm1_backward", d_normed, {d_x1_},
-                   {{t_.x1, costs_.norm_backward * norms_ + costs_.residual_backward}}, costs_.norm_launches);
+                   b_.fan_in({{t_.x1, costs_.norm_backward * norms_ + costs_.residual_backward}}, d_normed),
+                   costs_.norm_launches);
   }
 
   void attention_backward() {
-    const TensorId d_o = b_.activation("d_o", extents_.o);
-    b_.linear_backward({{"o", t_.o, t_.wo, d_x1_, d_o, dims_of(extents_.o), {Dim::hidden}}});
+    TensorId d_o = b_.activation("d_o", extents_.o);
+    const auto more = b_.linear_backward({{"o", t_.o, t_.wo, d_x1_, d_o, dims_of(extents_.o), {Dim::hidden}}});
+    if (more.front()) {
+      const std::vector<TensorId> parts{d_o, *more.front()};
+      const TensorId sum = b_.activation("d_o_sum", extents_.o);
+      b_.elementwise("d_o_add", parts, {sum}, b_.fan_in({}, parts), 1);
+      d_o = sum;
+    }
     const TensorId d_rq = b_.activation("d_rope_q", extents_.q);
     const TensorId d_rk = b_.activation("d_rope_k", extents_.k);
     const TensorId d_v = b_.activation("d_v", extents_.v);
@@ -143,8 +152,9 @@ class LayerBuilder {
     std::vector<TensorId> d_normed = projection_->backward({.q = d_rq, .k = d_rk, .v = d_v});
     const TensorId d_x = b_.hidden("d_x", Port::grad_input);
     d_normed.insert(d_normed.end(), {t_.x, t_.norm_kept, d_x1_, t_.small.value});
-    b_.elementwise("norm_backward", d_normed, {d_x, t_.small.grad},
-                   {{t_.x, costs_.norm_backward * norms_ + costs_.residual_backward}}, costs_.norm_launches);
+    b_.elementwise("norm_backward", d_normed, BlockBuilder::with_gradient({d_x}, t_.small),
+                   b_.fan_in({{t_.x, costs_.norm_backward * norms_ + costs_.residual_backward}}, d_normed),
+                   costs_.norm_launches);
     std::vector<BlockBuilder::Weight> weights = projection_->weights();
     weights.insert(weights.end(), {t_.wo, t_.small});
     b_.accumulate("accumulate_attention", weights);
@@ -190,17 +200,28 @@ class LayerBuilder {
   TensorId d_y_{}, d_x1_{};
 };
 
+Extent vocabulary(const Transformer& model, const StepOptions& options) {
+  return {.dim = Dim::vocab, .size = model.vocab, .multiple = options.vocabulary_multiple};
+}
+
+/// Its storage is another's.
+void share(BlockTemplate& block, const BlockBuilder::Weight& w) {
+  block.tensor(w.value).shared = true;
+  if (w.total) {
+    block.tensor(*w.total).shared = true;
+  }
+}
+
 void build_embedding(const Transformer& model, const StepOptions& options, BlockTemplate& block) {
   BlockBuilder b(model, options, block);
   const ParameterCount count = count_parameters(model);
-  auto table =
-      b.weight("w_embedding", {{.dim = Dim::vocab, .size = model.vocab}, {.dim = Dim::hidden, .size = model.hidden}});
+  auto table = b.weight("w_embedding", {vocabulary(model, options), {.dim = Dim::hidden, .size = model.hidden}});
   auto small = b.weight(
       "w_small",
       {{.dim = Dim::elements,
         .size = std::max<std::int64_t>(1, count.position_embedding + count.embedding - model.vocab * model.hidden)}});
   if (count.position_embedding + count.embedding == model.vocab * model.hidden) {
-    block.tensor(small.value).shared = block.tensor(small.total).shared = true;  // holds nothing
+    share(block, small);  // holds nothing
   }
   b.in(Phase::forward);
   b.host_time("load_batch", options.fixed_time_per_micro_step);
@@ -208,7 +229,11 @@ void build_embedding(const Transformer& model, const StepOptions& options, Block
   b.elementwise("lookup", {table.value, small.value}, {y}, {{y, 4.0}}, 1);
   b.in(Phase::backward);
   const TensorId d_y = b.hidden("d_y", Port::grad_output);
-  b.elementwise("lookup_backward", {d_y}, {table.grad, small.grad}, {{d_y, 4.0}, {table.grad, 2.0}}, 2);
+  if (table.grad) {
+    b.elementwise("lookup_backward", {d_y}, {*table.grad, *small.grad}, {{d_y, 4.0}, {*table.grad, 2.0}}, 2);
+  } else {
+    b.elementwise("end_of_backward", {d_y}, {}, {}, 0);  // nothing that is trained stands before the layers
+  }
   b.accumulate("accumulate_embedding", {table, small});
 }
 
@@ -217,14 +242,14 @@ void build_head(const Transformer& model, const StepOptions& options, BlockTempl
   const ElementwiseCosts& costs = options.costs;
   const ParameterCount count = count_parameters(model);
   const std::int64_t table = model.vocab * model.hidden;
-  auto w = b.weight("w_head", {{.dim = Dim::hidden, .size = model.hidden}, {.dim = Dim::vocab, .size = model.vocab}});
+  auto w = b.weight("w_head", {{.dim = Dim::hidden, .size = model.hidden}, vocabulary(model, options)});
   if (model.tied_embeddings) {
-    block.tensor(w.value).shared = block.tensor(w.total).shared = true;
+    share(block, w);
   }
   auto small = b.weight(
       "w_small", {{.dim = Dim::elements, .size = count.final_norm + count.head - (model.tied_embeddings ? 0 : table)}});
   const auto logits_like = [&](const std::string& name, std::int64_t bytes) {
-    const TensorId id = b.activation(name, {{.dim = Dim::vocab, .size = model.vocab}}, bytes);
+    const TensorId id = b.activation(name, {vocabulary(model, options)}, bytes);
     block.tensor(id).kind = MemoryKind::logits;
     return id;
   };
@@ -245,28 +270,19 @@ void build_head(const Transformer& model, const StepOptions& options, BlockTempl
   b.elementwise("loss_backward", {probabilities}, {d_logits, back_scratch}, {{d_logits, costs.loss_backward}},
                 costs.loss_launches);
   const TensorId d_normed = b.hidden("d_normed");
-  b.linear_backward({{"head", normed, w, d_logits, d_normed, {Dim::hidden}, {Dim::vocab}}});
+  b.plain_linear_backward({"head", normed, w, d_logits, d_normed, {Dim::hidden}, {Dim::vocab}});
   b.in(Phase::backward);
   const TensorId d_x = b.hidden("d_x", Port::grad_input);
-  b.elementwise("final_norm_backward", {d_normed, x, kept, small.value}, {d_x, small.grad}, {{x, costs.norm_backward}},
-                costs.norm_launches);
+  b.elementwise("final_norm_backward", {d_normed, x, kept, small.value}, BlockBuilder::with_gradient({d_x}, small),
+                {{x, costs.norm_backward}}, costs.norm_launches);
   b.accumulate("accumulate_head", {w, small});
 }
 
-/// Matrices of all routed experts of all layers.
-std::int64_t routed_parameters(const Transformer& model) {
-  std::int64_t sum = 0;
-  for (const LayerSpec& spec : model.layer_specs) {
-    if (spec.moe) {
-      sum += model.moe->experts * (model.mlp_kind == MlpKind::gated ? 3 : 2) * model.hidden * model.moe->expert_ffn;
-    }
-  }
-  return sum;
-}
-
-void build_optimizer(const Transformer& model, const StepOptions& options, BlockTemplate& block) {
+void build_optimizer(const Transformer& model, const StepOptions& options, OpGraph& graph) {
+  const TrainedElements trained = trained_elements(graph);
+  BlockTemplate& block =
+      graph.templates.emplace_back(BlockTemplate{.name = "optimizer", .kind = BlockKind::optimizer, .instances = 1});
   BlockBuilder b(model, options, block);
-  const std::int64_t routed = routed_parameters(model);
   std::vector<TensorId> states;
   std::vector<Traffic> traffic;
   const auto add = [&](const std::string& name, std::vector<Extent> shape) {
@@ -277,10 +293,10 @@ void build_optimizer(const Transformer& model, const StepOptions& options, Block
                                 .persistent = true}));
     traffic.push_back({states.back(), options.costs.optimizer_traffic});
   };
-  add("optimizer_states", {{.dim = Dim::elements, .size = count_parameters(model).total - routed}});
-  if (routed > 0) {
+  add("optimizer_states", {{.dim = Dim::elements, .size = trained.dense}});
+  if (trained.of_experts > 0) {
     // Of the routed experts, which expert parallelism places by expert.
-    add("expert_states", {{.dim = Dim::elements, .size = routed / model.moe->experts},
+    add("expert_states", {{.dim = Dim::elements, .size = trained.of_experts / model.moe->experts},
                           {.dim = Dim::experts, .size = model.moe->experts}});
   }
   b.in(Phase::update);
@@ -351,6 +367,19 @@ Mask mask_of(const LayerSpec& layer, const StepOptions& options) {
   return mask;
 }
 
+TrainedElements trained_elements(const OpGraph& graph) {
+  TrainedElements sum;
+  for (const BlockTemplate& block : graph.templates) {
+    for (const Tensor& tensor : block.tensors) {
+      if (tensor.parameter && !tensor.frozen && !tensor.shared) {
+        (tensor.find(Dim::experts) != nullptr ? sum.of_experts : sum.dense) +=
+            block.instances * global_elements(tensor);
+      }
+    }
+  }
+  return sum;
+}
+
 OpGraph build_training_step(const Transformer& model, const StepOptions& options) {
   OpGraph graph;
   graph.micro_batches = options.micro_batches;
@@ -368,8 +397,7 @@ OpGraph build_training_step(const Transformer& model, const StepOptions& options
   }
   graph.templates.push_back({.name = "head", .kind = BlockKind::head, .instances = 1});
   build_head(model, options, graph.templates.back());
-  graph.templates.push_back({.name = "optimizer", .kind = BlockKind::optimizer, .instances = 1});
-  build_optimizer(model, options, graph.templates.back());
+  build_optimizer(model, options, graph);
   build_program(graph, of_layer);
   return graph;
 }

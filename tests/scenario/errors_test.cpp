@@ -113,9 +113,6 @@ TEST(Refusal, WhatIsNotYetSimulatedIsRefusedByName) {
   };
   const std::array<Refused, 15> all{{
       {"dtype: fp16", "", "'training.dtype': 'fp16' is not yet supported"},
-      {"gemm_precision: fp8", "", "'training.gemm_precision': 'fp8' is not yet supported"},
-      {"gemm_precision: mxfp8", "", "'mxfp8' is not yet supported"},
-      {"gemm_precision: nvfp4", "", "'nvfp4' is not yet supported"},
       {"recompute: {layers: 4}", "", "'training.recompute': 'layers' is not yet supported"},
       {"parameter_offload: cpu", "", "'training.parameter_offload': 'cpu' is not yet supported"},
       {"parameter_offload: nvme", "", "'nvme' is not yet supported"},
@@ -125,7 +122,6 @@ TEST(Refusal, WhatIsNotYetSimulatedIsRefusedByName) {
       {"", "data_replicate: 2", "'plans[0].data_replicate': above 1 is not yet supported"},
       {"", "head_chunks: 2", "'plans[0].head_chunks': above 1 is not yet supported"},
       {"", "sequence_chunk: 64Ki", "'plans[0].sequence_chunk': not yet supported"},
-      {"", "gemm_precision: fp8", "'plans[0].gemm_precision': 'fp8' is not yet supported"},
       {"checkpoint_offload: nvme", "", "'training.checkpoint_offload': 'nvme' is not yet supported"},
   }};
   for (const Refused& r : all) {
