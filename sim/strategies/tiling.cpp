@@ -71,11 +71,20 @@ void make_loop(BlockTemplate& block, Body& body, Region region, const char* name
       return std::any_of(first, end, [id](const Op& other) { return !is_collective(other) && writes(other, id); });
     });
   };
+  const auto is_inside = [region](const Op& op) { return op.region == region && !is_collective(op); };
+  const auto read_by = [](const Op& op, const Op& reader) {
+    return std::any_of(op.writes.begin(), op.writes.end(), [&reader](TensorId id) { return reads(reader, id); });
+  };
   const std::vector<Op> before(first, end);
-  std::vector<int> place;
-  for (auto op = first; op != end; ++op) {
-    const bool inside = op->region == region && !is_collective(*op);
-    place.push_back(inside ? 1 : produced(*op) ? 2 : 0);
+  std::vector<int> place(before.size());
+  for (std::size_t i = before.size(); i-- > 0;) {
+    const Op& op = before[i];
+    bool feeds = false;  // a collective that feeds the loop, and what leads to it
+    for (std::size_t later = i + 1; later < before.size(); ++later) {
+      const bool wanted = is_collective(op) ? place[later] == 1 : place[later] == 0;
+      feeds = feeds || (wanted && read_by(op, before[later]));
+    }
+    place[i] = is_inside(op) ? (feeds ? 0 : 1) : (produced(op) && !feeds ? 2 : 0);
   }
   auto next = first;
   for (const int part : {0, 1, 2}) {
@@ -295,7 +304,15 @@ class Tiling final : public Strategy {
   std::string name() const override { return "tiling"; }
   std::string summary() const override { return "tiled MLP and tiled loss (ALST): one tile's activations at a time"; }
 
-  std::vector<Infeasible> check(const PlanContext&) const override { return {}; }
+  std::vector<Infeasible> check(const PlanContext& context) const override {
+    const std::int64_t tensor = context.plan->mesh.size(MeshAxis::tensor);
+    if (context.plan->tiled_mlp && context.plan->adapters && tensor > 1) {
+      return {{"a tiled MLP beside tensor parallelism takes no adapters: their inner sums are reduced within a tile",
+               {{"tensor", static_cast<double>(tensor)}},
+               "tiled_mlp: false"}};
+    }
+    return {};
+  }
 
   void apply(const PlanContext& context, OpGraph& graph) const override {
     for (BlockTemplate& block : graph.templates) {

@@ -43,14 +43,17 @@ std::string text(const lab::Bench& bench) {
       "{} "
       "accumulation {} attention {} "
       "mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} tiled mlp {} loss {} pattern {} window "
-      "{} documents {}",
+      "{} documents {} precision {} adapters {}",
       bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], p.mesh.sizes[4],
       p.virtual_stages, p.mesh.expert, name(p.ring_layout), static_cast<int>(p.ring_exchange), p.sequence_length,
       p.micro_batch, p.accumulation, static_cast<int>(p.attention), static_cast<int>(p.mask),
       static_cast<int>(p.recompute), static_cast<int>(p.checkpoint_offload), p.zero,
       static_cast<int>(p.optimizer_offload), p.tiled_mlp, p.tiled_loss,
       p.block_sparse ? describe(*p.block_sparse) : "-", p.sliding_window.value_or(0),
-      p.documents ? p.documents->size() : 0);
+      p.documents ? p.documents->size() : 0, static_cast<int>(p.gemm_precision),
+      p.adapters ? fmt::format("{} of {} base {}", p.adapters->rank, p.adapters->targets.size(),
+                               static_cast<int>(p.adapters->base))
+                 : "-");
 }
 
 class Generator {
@@ -117,7 +120,22 @@ class Generator {
     plan.optimizer_offload = pick_enum<Offload>(2);
     plan.tiled_mlp = pick(2) == 0;
     plan.tiled_loss = pick(2) == 0;
+    pick_weights(bench);
     return bench;
+  }
+
+  /// Half of the plans: low-precision products, adapters, or both.
+  void pick_weights(lab::Bench& bench) {
+    if (pick(4) == 0) {
+      bench.plan.gemm_precision = static_cast<kernel::Precision>(1 + pick(3));
+      bench.framework.quantised_gather.value = static_cast<std::int64_t>(pick(2));
+    }
+    if (pick(4) == 0) {
+      bench.plan.adapters = Adapters{.rank = 8, .base = pick_enum<BaseWeights>(2)};
+      if (pick(2) == 0) {
+        bench.plan.adapters->targets = {"q_proj", "v_proj", "down_proj"};
+      }
+    }
   }
 
   /// Half of the plans: a window, blocks, or documents packed together.
