@@ -111,7 +111,7 @@ TEST(Refusal, WhatIsNotYetSimulatedIsRefusedByName) {
     const char* plan{};
     const char* says{};
   };
-  const std::array<Refused, 15> all{{
+  const std::array<Refused, 11> all{{
       {"dtype: fp16", "", "'training.dtype': 'fp16' is not yet supported"},
       {"recompute: {layers: 4}", "", "'training.recompute': 'layers' is not yet supported"},
       {"parameter_offload: cpu", "", "'training.parameter_offload': 'cpu' is not yet supported"},
@@ -129,6 +129,18 @@ TEST(Refusal, WhatIsNotYetSimulatedIsRefusedByName) {
         complaints(study("{sequence_length: 1Mi, " + std::string(r.training) + "}", std::string("[{") + r.plan + "}]")),
         HasSubstr(r.says));
   }
+}
+
+TEST(Refusal, AdaptersThatMeanNothing) {
+  const auto says = [](const char* training) {
+    return complaints(study(std::string("{sequence_length: 1Mi, ") + training + "}", "[{}]"));
+  };
+  EXPECT_THAT(says("base_precision: nf4"), HasSubstr("base_precision nf4 is of frozen weights"));
+  EXPECT_THAT(says("trainable: {lora: {targets: [q_prj]}}"),
+              HasSubstr("'training.trainable.lora.targets': unknown linear map 'q_prj'; did you mean 'q_proj'?"));
+  EXPECT_THAT(says("trainable: {lora: {rank: 0}}"), HasSubstr("'training.trainable.lora.rank': 0 is outside 1 to"));
+  EXPECT_THAT(says("trainable: {}"), HasSubstr("'training.trainable': 'lora' is needed"));
+  EXPECT_THAT(says("trainable: lora"), HasSubstr("'training.trainable'"));
 }
 
 }  // namespace

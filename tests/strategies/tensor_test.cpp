@@ -152,5 +152,17 @@ TEST(Tensor, a_partial_sum_that_is_never_reduced_is_found) {
               testing::Contains(AllOf(HasSubstr("forward.residual"), HasSubstr("partial"), HasSubstr("{tensor}"))));
 }
 
+TEST(Tensor, inputs_that_are_quantised_travel_in_one_byte) {
+  // llama-3.1-8b, 4 ranks, s·h elements each time. Forward gathers two inputs and scatters two sums; backward gathers
+  // two gradients and both inputs again, and scatters two sums. Sums are bf16.
+  Plan plan = lab::plain_plan(8192);
+  plan.mesh.set_size(MeshAxis::tensor, 4);
+  plan.gemm_precision = kernel::Precision::fp8;
+  const OpGraph graph = lab::bench("llama-3.1-8b", plan).after({"tensor"});
+  constexpr double kOne = 3.0 / 4 * 8192 * 4096;
+  EXPECT_EQ(lab::sent(graph, {.phase = Phase::forward, .purpose = Purpose::tensor_parallel}), kOne * (2 * 1 + 2 * 2));
+  EXPECT_EQ(lab::sent(graph, {.phase = Phase::backward, .purpose = Purpose::tensor_parallel}), kOne * (4 * 1 + 2 * 2));
+}
+
 }  // namespace
 }  // namespace ulysim::strategies
