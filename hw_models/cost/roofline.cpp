@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <string>
 #include <utility>
@@ -70,11 +69,6 @@ class Roofline final : public CostModel {
 
 }  // namespace
 
-const char* name_of(kernel::Precision precision) {
-  constexpr std::array<const char*, 4> kNames{"bf16", "fp8", "mxfp8", "nvfp4"};
-  return kNames.at(static_cast<std::size_t>(precision));
-}
-
 bool has_rate(const spec::Gpu& gpu, kernel::Precision precision) {
   switch (precision) {
     case kernel::Precision::bf16:
@@ -91,7 +85,7 @@ bool has_rate(const spec::Gpu& gpu, kernel::Precision precision) {
 
 FlopRate peak_rate(const spec::Gpu& gpu, kernel::Precision precision) {
   if (!has_rate(gpu, precision)) {
-    throw RangeError(fmt::format("{} has no {} matrix units", gpu.name, name_of(precision)));
+    throw RangeError(fmt::format("{} has no {} matrix units", gpu.name, name(precision)));
   }
   if (precision == kernel::Precision::bf16) {
     return gpu.bf16.value;

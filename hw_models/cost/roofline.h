@@ -16,8 +16,6 @@ namespace ulysim::cost {
                                           const KernelProfile& profile);
 [[nodiscard]] double kernel_seconds(const kernel::Kernel& kernel, const spec::Gpu& gpu, const KernelProfile& profile);
 
-/// "bf16", "fp8", "mxfp8", "nvfp4".
-[[nodiscard]] const char* name_of(kernel::Precision precision);
 /// Whether the GPU multiplies in a precision. Block-scaled formats need units that apply the scales, which came with
 /// those for fp4.
 [[nodiscard]] bool has_rate(const spec::Gpu& gpu, kernel::Precision precision);

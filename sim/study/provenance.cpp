@@ -202,6 +202,37 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   return c.take();
 }
 
+/// What only plans with low-precision products take.
+std::vector<results::Parameter> precision_parameters(const scenario::Scenario& scenario) {
+  const spec::Gpu& gpu = scenario.cluster.gpu;
+  std::vector<std::string> seen;
+  std::vector<results::Parameter> all;
+  for (const scenario::PlanEntry& entry : scenario.plans) {
+    const spec::Framework& f = entry.framework;
+    if (entry.plan.gemm_precision == kernel::Precision::bf16 ||
+        std::find(seen.begin(), seen.end(), f.name) != seen.end()) {
+      continue;
+    }
+    seen.push_back(f.name);
+    Collector c(seen.size() == 1 ? "gpu." + gpu.name + "." : "");
+    if (seen.size() == 1) {
+      c.add_if_given("fp8", gpu.fp8);
+      c.add_if_given("fp4", gpu.fp4);
+      c.add("low_precision_efficiency", gpu.low_precision_efficiency);
+    }
+    Collector of_framework("framework." + f.name + ".");
+    of_framework.add_if_given("quantise_traffic", f.quantise_traffic);
+    of_framework.add_if_given("quantise_weight_traffic", f.quantise_weight_traffic);
+    of_framework.add_if_given("quantise_kernels", f.quantise_kernels);
+    of_framework.add_if_given("quantised_gather", f.quantised_gather);
+    for (Collector* each : {&c, &of_framework}) {
+      std::vector<results::Parameter> more = each->take();
+      all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 std::vector<results::Parameter> parameters_of(const scenario::Scenario& scenario) {
@@ -212,6 +243,7 @@ std::vector<results::Parameter> parameters_of(const scenario::Scenario& scenario
   append(gpu_parameters(scenario.cluster.gpu));
   append(node_parameters(scenario.cluster.node));
   append(kernel_parameters(scenario));
+  append(precision_parameters(scenario));
   std::vector<std::string> seen;
   for (const scenario::PlanEntry& entry : scenario.plans) {
     if (std::find(seen.begin(), seen.end(), entry.framework.name) == seen.end()) {

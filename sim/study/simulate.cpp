@@ -165,6 +165,7 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
       .step_time = step,
       .tokens_per_step = tokens,
       .tokens_per_s_per_gpu = tokens / time / gpus,
+      // Of the bf16 peak whatever the products' precision, as stacks that train in fp8 report it.
       .mfu = model_flops / time / gpus / scenario.cluster.gpu.bf16.value.value(),
       .model_tflops_per_gpu = model_flops / time / gpus / 1e12,
       .hardware_tflops_per_gpu = executed_flops / time / gpus / 1e12,
@@ -245,13 +246,13 @@ std::vector<Infeasible> check(const scenario::Scenario& scenario, const scenario
   std::vector<Infeasible> reasons = strategies::check(context_of(scenario, entry));
   const kernel::Precision precision = entry.plan.gemm_precision;
   if (!cost::has_rate(scenario.cluster.gpu, precision)) {
-    reasons.push_back({fmt::format("{} has no {} matrix units", scenario.cluster.gpu.name, cost::name_of(precision)),
+    reasons.push_back({fmt::format("{} has no {} matrix units", scenario.cluster.gpu.name, kernel::name(precision)),
                        {},
                        "gemm_precision: bf16"});
   }
   if (precision != kernel::Precision::bf16 && entry.framework.quantise_traffic.value == 0) {
     reasons.push_back(
-        {fmt::format("no recipe of {} for {} products is known", entry.framework.name, cost::name_of(precision)),
+        {fmt::format("no recipe of {} for {} products is known", entry.framework.name, kernel::name(precision)),
          {},
          "gemm_precision: bf16, or framework: megatron-core, nemo, torchtitan"});
   }

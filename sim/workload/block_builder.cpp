@@ -89,7 +89,7 @@ BlockBuilder::Weight BlockBuilder::linear_weight(const std::string& name, const 
 }
 
 TensorId BlockBuilder::made(const std::string& name, TensorId from, Tensor to, Traffic traffic) {
-  to.name = block_.tensor(from).name + "_" + name;
+  to.name = block_.tensor(from).name + "_" + name + (phase_ == Phase::backward ? "_in_backward" : "");
   to.port = Port::none;
   to.persistent = to.parameter = to.frozen = to.shared = false;
   const TensorId id = block_.add(std::move(to));

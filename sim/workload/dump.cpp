@@ -27,8 +27,10 @@ std::string dims(const std::vector<Dim>& list) {
 std::string describe(const Work& work) {
   struct Visitor {
     std::string operator()(const GemmWork& w) const {
-      return fmt::format("gemm m={} n={} k={}{}", dims(w.m), dims(w.n), dims(w.k),
-                         w.groups.empty() ? "" : " for each of " + dims(w.groups));
+      return fmt::format(
+          "gemm m={} n={} k={}{}{}", dims(w.m), dims(w.n), dims(w.k),
+          w.groups.empty() ? "" : " for each of " + dims(w.groups),
+          w.precision == kernel::Precision::bf16 ? "" : fmt::format(" in {}", kernel::name(w.precision)));
     }
     std::string operator()(const AttentionWork& w) const {
       return fmt::format("attention {} {} shift={}", w.direction == kernel::Direction::forward ? "forward" : "backward",
