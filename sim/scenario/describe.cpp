@@ -99,7 +99,7 @@ Options options_of(const PlanEntry& entry) {
   add("optimizer.offload", word_of("optimizer", "offload", plan.optimizer_offload));
   add("parameter_offload", "none");
   add("tiled_mlp", yes_or_no(plan.tiled_mlp ? 1 : 0));
-  add("tiled_loss", yes_or_no(plan.tiled_loss ? 1 : 0));
+  add("tiled_loss", yes_or_no(plan.tiled_loss ? 1 : entry.framework.loss_always_tiled.value));
   add("framework", entry.framework.name);
   if (plan.expert_imbalance > 1.0) {
     add("expert_imbalance", fmt::format("{}", plan.expert_imbalance));
