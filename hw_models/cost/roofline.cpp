@@ -69,16 +69,28 @@ class Roofline final : public CostModel {
 
 }  // namespace
 
+bool has_rate(const spec::Gpu& gpu, kernel::Precision precision) {
+  switch (precision) {
+    case kernel::Precision::bf16:
+      return true;
+    case kernel::Precision::fp8:
+      return gpu.fp8.has_value();
+    case kernel::Precision::mxfp8:
+      return gpu.fp8.has_value() && gpu.fp4.has_value();
+    case kernel::Precision::nvfp4:
+      return gpu.fp4.has_value();
+  }
+  return false;
+}
+
 FlopRate peak_rate(const spec::Gpu& gpu, kernel::Precision precision) {
+  if (!has_rate(gpu, precision)) {
+    throw RangeError(fmt::format("{} has no {} matrix units", gpu.name, name(precision)));
+  }
   if (precision == kernel::Precision::bf16) {
     return gpu.bf16.value;
   }
-  const auto& peak = precision == kernel::Precision::nvfp4 ? gpu.fp4 : gpu.fp8;
-  if (!peak) {
-    throw RangeError(
-        fmt::format("{} has no {} tensor cores", gpu.name, precision == kernel::Precision::nvfp4 ? "fp4" : "fp8"));
-  }
-  return peak->value;
+  return (precision == kernel::Precision::nvfp4 ? gpu.fp4 : gpu.fp8)->value;
 }
 
 double gemm_seconds(const kernel::Gemm& g, const spec::Gpu& gpu, const KernelProfile& profile) {
@@ -94,7 +106,8 @@ double gemm_seconds(const kernel::Gemm& g, const spec::Gpu& gpu, const KernelPro
   const double machine_waves = waves + p.wave_quantisation.value * (quantised - waves);
   const double wave_flops = 2.0 * as_double(sms) * as_double(p.tile_m.value) * as_double(p.tile_n.value) *
                             (as_double(g.k) + p.k_overhead.value);
-  const double rate = peak_rate(gpu, g.precision).value() * p.efficiency.value * p.sustained.value;
+  const double of_precision = g.precision == kernel::Precision::bf16 ? 1.0 : gpu.low_precision_efficiency.value;
+  const double rate = peak_rate(gpu, g.precision).value() * p.efficiency.value * p.sustained.value * of_precision;
   return launch + std::max(machine_waves * wave_flops / rate, memory_seconds(g, gpu, profile));
 }
 

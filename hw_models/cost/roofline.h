@@ -16,6 +16,9 @@ namespace ulysim::cost {
                                           const KernelProfile& profile);
 [[nodiscard]] double kernel_seconds(const kernel::Kernel& kernel, const spec::Gpu& gpu, const KernelProfile& profile);
 
+/// Whether the GPU multiplies in a precision. Block-scaled formats need units that apply the scales, which came with
+/// those for fp4.
+[[nodiscard]] bool has_rate(const spec::Gpu& gpu, kernel::Precision precision);
 /// The dense peak of a precision. RangeError when the GPU has no such units.
 [[nodiscard]] FlopRate peak_rate(const spec::Gpu& gpu, kernel::Precision precision);
 

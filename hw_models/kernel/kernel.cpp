@@ -1,5 +1,7 @@
 #include "hw_models/kernel/kernel.h"
 
+#include <array>
+
 namespace ulysim::kernel {
 namespace {
 
@@ -51,6 +53,11 @@ std::int64_t attention_bytes(const Attention& a) {
 }
 
 }  // namespace
+
+const char* name(Precision precision) {
+  constexpr std::array<const char*, 4> kNames{"bf16", "fp8", "mxfp8", "nvfp4"};
+  return kNames.at(static_cast<std::size_t>(precision));
+}
 
 std::int64_t value_head_dim(const Attention& attention) {
   return attention.v_head_dim.value_or(attention.head_dim);

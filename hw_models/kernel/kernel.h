@@ -10,6 +10,7 @@ namespace ulysim::kernel {
 
 /// Arithmetic of a GEMM's inputs; accumulation is always wider.
 enum class Precision : std::uint8_t { bf16, fp8, mxfp8, nvfp4 };
+[[nodiscard]] const char* name(Precision precision);
 
 /// C[m,n] += A[m,k] · B[k,n], `batch` times.
 struct Gemm {

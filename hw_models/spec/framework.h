@@ -22,8 +22,9 @@ enum class SelectiveRecompute : std::uint8_t { nothing, core_attention, every_se
 /// `layer`, a layer's in one.
 enum class GatherUnit : std::uint8_t { module, layer };
 /// How a tiled loss is cut: `bytes`, ceil(b·s·V·4 / loss_tile_bytes) tiles; `tokens`, tiles of loss_tile_tokens;
-/// `hidden`, tiles of next_pow2(ceil(s / ceil(V/h))) tokens, whose logits are one to two times the hidden states.
-enum class LossTiling : std::uint8_t { bytes, tokens, hidden };
+/// `hidden`, tiles of next_pow2(ceil(s / ceil(V/h))) tokens, whose logits are one to two times the hidden states;
+/// `count`, loss_tiles of them.
+enum class LossTiling : std::uint8_t { bytes, tokens, hidden, count };
 
 /// What a training stack does in memory and time (catalog/frameworks/NAME.yaml): plain numbers that passes, memory
 /// and engine read. Keys whose member has a value or is optional here may be left out of a file. h hidden, f
@@ -69,10 +70,25 @@ struct Framework {
   Sourced<Bytes> loss_tile_bytes{};     ///< tiled: ceil(b·s·V·4 / this) tiles
   Sourced<LossTiling> loss_tiling{};
   std::optional<Sourced<std::int64_t>> loss_tile_tokens{};  ///< present where loss_tiling is `tokens`
+  std::optional<Sourced<std::int64_t>> loss_tiles{};        ///< present where it is `count`
   Sourced<std::int64_t> loss_always_tiled{};                ///< 1: the stack's loss is tiled whatever is asked for
   Sourced<std::int64_t> tiled_loss_gemms{.value = 3};       ///< of the head in all: 3, or 4 with a recompute per tile
   Sourced<double> loss_tile_weight_traffic{};               ///< beside the GEMMs, per element of the head and tile
+  Sourced<double> loss_tile_weight_bytes{};                 ///< copies of the head beside a tile, per element
+  std::optional<Sourced<double>> tiled_logits_bytes{};      ///< per logit of a tile at its peak, if not as untiled
+  std::optional<Sourced<double>> tiled_loss_forward{};      ///< traffic per logit, if not as untiled
+  std::optional<Sourced<double>> tiled_loss_backward{};
   Sourced<std::int64_t> vocabulary_multiple{.value = 1};  ///< the vocabulary is padded to this times the tensor degree
+
+  // Low-precision GEMMs: what makes their operands, per element quantised.
+  Sourced<double> quantise_traffic{};                  ///< bytes read and written, of an activation or a gradient
+  Sourced<double> quantise_weight_traffic{};           ///< the same of a weight, each time before it is used
+  Sourced<std::int64_t> quantise_kernels{.value = 1};  ///< of one tensor
+  Sourced<std::int64_t> quantised_gather{};  ///< 1: shards are quantised and travel so, nothing casts them later
+
+  // Adapters.
+  Sourced<double> adapter_traffic{.value = 10};  ///< scaling and adding, per element of a map's output
+  Sourced<std::int64_t> adapter_kernels{.value = 2};
 
   // Sharded states.
   Sourced<std::int64_t> prefetch_units{};           ///< gathered units that may be ahead of their use

@@ -18,6 +18,8 @@ struct Gpu {
   Sourced<FlopRate> bf16{};  ///< dense, without sparsity
   std::optional<Sourced<FlopRate>> fp8{};
   std::optional<Sourced<FlopRate>> fp4{};
+  /// What fp8 and fp4 products reach of their peak over what bf16 ones reach of theirs.
+  Sourced<double> low_precision_efficiency{.value = 0.883};
   std::optional<Sourced<double>> power_watts{};  ///< limit that the rates hold under
   std::string kernel_profile{};                  ///< catalog/kernels/NAME.yaml; empty: the generic one
 };

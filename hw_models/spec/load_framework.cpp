@@ -24,18 +24,35 @@ constexpr Bounds<Duration> kHostTime{Duration(0), Duration(60'000'000'000'000)};
 /// Facts that most stacks share; a file names them where its stack differs.
 void read_optional_facts(config::Mapping& map, Framework& out) {
   static const std::array<std::string, 2> gather_unit{"module", "layer"};
-  static const std::array<std::string, 3> loss_tiling{"bytes", "tokens", "hidden"};
+  static const std::array<std::string, 4> loss_tiling{"bytes", "tokens", "hidden", "count"};
   read_sourced_or_default(map, "loss_tiling", out.loss_tiling, Words{loss_tiling});
-  if (map.find("loss_tile_tokens") != nullptr) {
-    read_sourced(map, "loss_tile_tokens", out.loss_tile_tokens.emplace(), kTokens);
-  }
+  const auto read_if_there = [&map](const char* key, auto& field, const auto& bounds) {
+    if (map.find(key) != nullptr) {
+      read_sourced(map, key, field.emplace(), bounds);
+    }
+  };
+  read_if_there("loss_tile_tokens", out.loss_tile_tokens, kTokens);
+  read_if_there("loss_tiles", out.loss_tiles, kTokens);
   if ((out.loss_tiling.value == LossTiling::tokens) != out.loss_tile_tokens.has_value()) {
     map.error("loss_tiling", "loss_tile_tokens goes with loss_tiling tokens, and only with it");
+  }
+  if ((out.loss_tiling.value == LossTiling::count) != out.loss_tiles.has_value()) {
+    map.error("loss_tiling", "loss_tiles goes with loss_tiling count, and only with it");
   }
   read_sourced_or_default(map, "loss_always_tiled", out.loss_always_tiled, kFlag);
   read_sourced_or_default(map, "tiled_loss_gemms", out.tiled_loss_gemms, Bounds<std::int64_t>{3, 4});
   read_sourced_or_default(map, "loss_tile_weight_traffic", out.loss_tile_weight_traffic, kPerElement);
+  read_sourced_or_default(map, "loss_tile_weight_bytes", out.loss_tile_weight_bytes, kPerElement);
+  read_if_there("tiled_logits_bytes", out.tiled_logits_bytes, kPerElement);
+  read_if_there("tiled_loss_forward", out.tiled_loss_forward, kPerElement);
+  read_if_there("tiled_loss_backward", out.tiled_loss_backward, kPerElement);
   read_sourced_or_default(map, "vocabulary_multiple", out.vocabulary_multiple, kTokens);
+  read_sourced_or_default(map, "quantise_traffic", out.quantise_traffic, kPerElement);
+  read_sourced_or_default(map, "quantise_weight_traffic", out.quantise_weight_traffic, kPerElement);
+  read_sourced_or_default(map, "quantise_kernels", out.quantise_kernels, kFew);
+  read_sourced_or_default(map, "quantised_gather", out.quantised_gather, kFlag);
+  read_sourced_or_default(map, "adapter_traffic", out.adapter_traffic, kPerElement);
+  read_sourced_or_default(map, "adapter_kernels", out.adapter_kernels, kFew);
   read_sourced_or_default(map, "gather_unit", out.gather_unit, Words{gather_unit});
   read_sourced_or_default(map, "gathered_weight_bytes", out.gathered_weight_bytes, kPerElement);
   read_sourced_or_default(map, "last_unit_stays_gathered", out.last_unit_stays_gathered, kFlag);
@@ -48,9 +65,7 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "ring_repeats_kv", out.ring_repeats_kv, kFlag);
   read_sourced_or_default(map, "ring_keeps_received", out.ring_keeps_received, kFlag);
   read_sourced_or_default(map, "optimizer_transient_bytes", out.optimizer_transient_bytes, kPerElement);
-  if (map.find("checkpoint_offload_stash") != nullptr) {
-    read_sourced(map, "checkpoint_offload_stash", out.checkpoint_offload_stash.emplace(), kFew);
-  }
+  read_if_there("checkpoint_offload_stash", out.checkpoint_offload_stash, kFew);
   read_sourced_or_default(map, "pipeline_exchange_drains_host", out.pipeline_exchange_drains_host, kFlag);
 }
 

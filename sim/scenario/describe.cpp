@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "sim/base/format.h"
+#include "sim/scenario/adapters.h"
 #include "sim/scenario/keys.h"
 #include "sim/scenario/mask.h"
 #include "sim/scenario/scenario.h"
@@ -47,6 +50,15 @@ void add_sequences(const PlanEntry& entry, Options& options) {
   }
 }
 
+void add_adapters(const PlanEntry& entry, Options& options) {
+  if (entry.plan.adapters) {
+    options.emplace_back("trainable.lora", text_of(*entry.plan.adapters));
+    options.emplace_back("base_precision", word_of("training", "base_precision", entry.plan.adapters->base));
+  } else if (std::find(entry.overridden.begin(), entry.overridden.end(), "trainable") != entry.overridden.end()) {
+    options.emplace_back("trainable", "all");
+  }
+}
+
 }  // namespace
 
 Options options_of(const PlanEntry& entry) {
@@ -81,7 +93,8 @@ Options options_of(const PlanEntry& entry) {
   add("gradient_accumulation", fmt::to_string(plan.accumulation));
   add("global_batch", fmt::to_string(plan.global_batch()));
   add("dtype", "bf16");
-  add("gemm_precision", "bf16");
+  add("gemm_precision", word_of("training", "gemm_precision", plan.gemm_precision));
+  add_adapters(entry, options);
   add("attention.implementation", word_of("attention", "implementation", plan.attention));
   add("attention.mask", mask_text(plan));
   add("recompute", word_of("training", "recompute", plan.recompute));
@@ -92,7 +105,7 @@ Options options_of(const PlanEntry& entry) {
   add("optimizer.offload", word_of("optimizer", "offload", plan.optimizer_offload));
   add("parameter_offload", "none");
   add("tiled_mlp", yes_or_no(plan.tiled_mlp ? 1 : 0));
-  add("tiled_loss", yes_or_no(plan.tiled_loss ? 1 : 0));
+  add("tiled_loss", yes_or_no(plan.tiled_loss ? 1 : entry.framework.loss_always_tiled.value));
   add("framework", entry.framework.name);
   if (plan.expert_imbalance > 1.0) {
     add("expert_imbalance", fmt::format("{}", plan.expert_imbalance));

@@ -29,7 +29,9 @@ const std::vector<Key>& keys() {
       {"training", "gradient_accumulation", {}, {}},
       {"training", "global_batch", {}, {}},
       {"training", "dtype", {"bf16"}, {"fp16", "fp32"}},
-      {"training", "gemm_precision", {"bf16"}, {"fp8", "mxfp8", "nvfp4"}},
+      {"training", "gemm_precision", {"bf16", "fp8", "mxfp8", "nvfp4"}, {}},
+      {"training", "trainable", {"all"}, {}},
+      {"training", "base_precision", {"bf16", "nf4"}, {"int8", "fp4"}},
       {"training", "attention", {}, {}},
       {"training", "recompute", {"none", "selective", "full", "full-keep-attention"}, {}},
       {"training", "checkpoint_offload", {"none", "cpu"}, {"nvme"}},
@@ -44,6 +46,11 @@ const std::vector<Key>& keys() {
 
       {"attention", "implementation", {"flash-attention-2", "flash-attention-3", "cudnn", "sdpa"}, {}},
       {"attention", "mask", {"full", "causal"}, {}},
+
+      {"trainable", "lora", {}, {}},
+
+      {"lora", "rank", {}, {}},
+      {"lora", "targets", {}, {}},
 
       {"mask", "sliding_window", {}, {}},
       {"mask", "block_sparse", {}, {}},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/named.h"
+#include "sim/scenario/adapters.h"
 
 namespace ulysim::scenario {
 namespace {
@@ -215,6 +216,7 @@ PlanEntry read_plan(const config::Node& node, const std::string& path, Training 
   read_schedule(section, entry.plan);
   read_placement(section, entry.plan.mesh);
   pad(training.padding, entry.plan);
+  resolve_adapters(section, training, entry.plan);
   const auto own_name = section.maybe<std::string>("name");
   section.finish();
   if (entry.plan.sequence_length == 0 && diagnostics.list().size() == before) {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "sim/scenario/adapters.h"
 #include "sim/scenario/mask.h"
 
 namespace ulysim::scenario {
@@ -65,7 +66,10 @@ void read_training(Section& section, Training& training) {
   read_sequence(section, training);
   read_batch(section, training);
   (void)section.word("dtype");
-  (void)section.word("gemm_precision");
+  if (const auto index = section.word("gemm_precision")) {
+    training.options.gemm_precision = static_cast<kernel::Precision>(*index);
+  }
+  read_adapters(section, training);
   read_attention(section, training);
   if (const auto index = section.word("recompute")) {
     training.options.recompute = static_cast<strategies::Recompute>(*index);

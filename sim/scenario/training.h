@@ -21,6 +21,7 @@ inline constexpr std::int64_t kMostTokens = std::int64_t{1} << 60;
 /// The training keys, defaults filled in, before a plan's degrees are known.
 struct Training {
   strategies::Plan options{};  ///< all but name, mesh, ring options and accumulation; not yet padded to a multiple
+  workload::BaseWeights base_precision{};  ///< of the weights beside adapters
   std::optional<std::int64_t> accumulation{};
   std::optional<std::int64_t> global_batch{};  ///< excludes `accumulation`
   std::string framework{"deepspeed-hf"};

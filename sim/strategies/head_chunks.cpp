@@ -147,10 +147,11 @@ class BlockPass {
     again_ = true;
     const std::size_t attention = find_attention(body);
     std::vector<Op> out(body.ops.begin(), body.ops.begin() + static_cast<std::ptrdiff_t>(attention));
-    std::vector<Op> behind;
-    for (std::size_t i = attention + 1; i < body.ops.size(); ++i) {
-      (serves_a_round(body.ops[i]) ? out : behind).push_back(body.ops[i]);
-    }
+    std::vector<Op> behind(body.ops.begin() + static_cast<std::ptrdiff_t>(attention) + 1, body.ops.end());
+    std::vector<Op> served = users_;
+    served.insert(served.end(), makers_.begin(), makers_.end());
+    const std::vector<Op> inputs = take_inputs_of(served, behind);
+    out.insert(out.end(), inputs.begin(), inputs.end());
     const Op backward = body.ops[attention];
     for (std::int64_t round = 0; round < rounds_; ++round) {
       again_ = true;
@@ -183,15 +184,6 @@ class BlockPass {
     const TensorId made = block_.add(std::move(tensor));
     renamed.emplace(id.index(), made);
     return made;
-  }
-
-  /// Whether an op behind attention only brings what the rounds read (the gather of a kept input).
-  bool serves_a_round(const Op& op) const {
-    const auto is_read = [&](TensorId id) {
-      const auto by = [id](const Op& other) { return reads(other, id); };
-      return std::any_of(users_.begin(), users_.end(), by) || std::any_of(makers_.begin(), makers_.end(), by);
-    };
-    return is_collective(op) && std::any_of(op.writes.begin(), op.writes.end(), is_read);
   }
 
   BlockTemplate& block_;

@@ -238,7 +238,7 @@ class Assignment {
       }
       counted[static_cast<std::size_t>(instance.block)] = true;
       for (const Tensor& tensor : graph_.of(instance).tensors) {
-        sum += tensor.parameter && !tensor.shared ? global_elements(tensor) : 0;
+        sum += tensor.parameter && !tensor.frozen && !tensor.shared ? global_elements(tensor) : 0;
       }
     }
     return sum;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/workload/adapters.h"
 #include "sim/workload/mesh.h"
 #include "sim/workload/op.h"
 #include "sim/workload/tensor.h"
@@ -42,6 +43,8 @@ struct Plan {
   Offload checkpoint_offload{Offload::none};
   std::int64_t zero{3};  ///< 0…3, over data × sequence ranks
   Offload optimizer_offload{Offload::none};
+  kernel::Precision gemm_precision{kernel::Precision::bf16};  ///< of the layers' linear maps
+  std::optional<workload::Adapters> adapters{};               ///< what is trained instead of the weights
   bool tiled_mlp{};
   bool tiled_loss{};
 

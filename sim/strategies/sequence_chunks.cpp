@@ -73,18 +73,8 @@ class BlockPass {
         (i < attention ? before_ : behind_).push_back(op);
       }
     }
-    // A gather of a kept input, which only the ops of the chunks read, comes before them.
-    for (std::size_t i = 0; i < behind_.size();) {
-      const auto read = [&](TensorId id) {
-        return std::any_of(users_.begin(), users_.end(), [id](const Op& op) { return reads(op, id); });
-      };
-      if (is_collective(behind_[i]) && std::any_of(behind_[i].writes.begin(), behind_[i].writes.end(), read)) {
-        before_.push_back(behind_[i]);
-        behind_.erase(behind_.begin() + static_cast<std::ptrdiff_t>(i));
-      } else {
-        ++i;
-      }
-    }
+    const std::vector<Op> inputs = take_inputs_of(users_, behind_);
+    before_.insert(before_.end(), inputs.begin(), inputs.end());
     body.loops.push_back({.name = "sequence_chunks", .trips = chunks_});
     loop_ = static_cast<std::int32_t>(body.loops.size() - 1);
     out_ = std::move(before_);

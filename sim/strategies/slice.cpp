@@ -72,6 +72,30 @@ std::vector<std::size_t> users_of_heads(const BlockTemplate& block, const Body& 
   return found;
 }
 
+std::vector<Op> take_inputs_of(const std::vector<Op>& ops, std::vector<Op>& behind) {
+  std::set<std::size_t> wanted;
+  const auto want = [&wanted](const Op& op) {
+    for (const TensorId id : op.reads) {
+      wanted.insert(id.index());
+    }
+  };
+  std::for_each(ops.begin(), ops.end(), want);
+  std::vector<Op> taken;
+  std::vector<Op> left;
+  for (auto op = behind.rbegin(); op != behind.rend(); ++op) {
+    const bool serves =
+        std::any_of(op->writes.begin(), op->writes.end(), [&](TensorId id) { return wanted.count(id.index()) != 0; });
+    if (serves) {
+      want(*op);
+    }
+    (serves ? taken : left).push_back(std::move(*op));
+  }
+  std::reverse(left.begin(), left.end());
+  std::reverse(taken.begin(), taken.end());
+  behind = std::move(left);
+  return taken;
+}
+
 std::vector<Op> share_of(const BlockTemplate& block, const Op& op, Dim heads) {
   const Dim others = heads == Dim::heads ? Dim::kv_heads : Dim::heads;
   const auto touches = [&](Dim dim) {

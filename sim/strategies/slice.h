@@ -30,6 +30,10 @@ namespace ulysim::strategies {
 [[nodiscard]] std::vector<workload::Op> share_of(const workload::BlockTemplate& block, const workload::Op& op,
                                                  workload::Dim heads);
 
+/// Takes out of `behind` what only brings inputs to `ops`: the gather of a kept input, operands in few bits.
+[[nodiscard]] std::vector<workload::Op> take_inputs_of(const std::vector<workload::Op>& ops,
+                                                       std::vector<workload::Op>& behind);
+
 /// Names of the tensors of one part, by the whole tensor's id.
 using Renamed = std::map<std::size_t, TensorId>;
 

@@ -147,7 +147,12 @@ class BodyPass {
   /// does in its accumulator. It is reduced and scattered once.
   void scatter_inputs(Op& op) {
     std::vector<std::vector<TensorId>> sums;  // those of one shape are added up
-    for (const TensorId id : op.reads) {
+    for (const TensorId id : std::vector<TensorId>(op.reads)) {
+      const auto known = scattered_.find(id.index());
+      if (known != scattered_.end()) {
+        replace_read(op, id, known->second);
+        continue;
+      }
       if (is_between(at(id)) && at(id).partial.contains(kTensor)) {
         const auto same = std::find_if(sums.begin(), sums.end(), [&](const std::vector<TensorId>& others) {
           return at(others.front()).shape == at(id).shape;
@@ -180,6 +185,9 @@ class BodyPass {
     out_.insert(out_.begin() + static_cast<std::ptrdiff_t>(place),
                 collective("scatter_" + at(sum).name, CollectiveKind::reduce_scatter, sum, part_id, {}));
     replace_read(op, sums.front(), part_id);
+    for (const TensorId id : sums) {
+      scattered_[id.index()] = part_id;
+    }
     for (std::size_t i = 1; i < sums.size(); ++i) {
       std::erase(op.reads, sums[i]);
     }
@@ -211,6 +219,7 @@ class BodyPass {
   Beside beside_;
   std::vector<Op> out_;
   std::map<std::size_t, TensorId> gathered_;
+  std::map<std::size_t, TensorId> scattered_;
   std::map<std::size_t, TensorId> port_of_;
 };
 

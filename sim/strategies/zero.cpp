@@ -139,6 +139,7 @@ class BlockPass {
         if (gathered.count(id.index()) == 0) {
           Tensor full = like(whole->second, fmt::format("{}_{}_{}", whole->second.name, name, ++gathers_));
           full.kind = MemoryKind::gathered_parameters;
+          full.element_bytes = full.gathered_bytes.value_or(full.element_bytes);
           std::get<CollectiveWork>(gather.work).axes = sharing_axes(mesh_, full);
           elements += local_elements(full, mesh_);
           gathered[id.index()] = block_.add(std::move(full));

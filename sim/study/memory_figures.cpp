@@ -4,6 +4,8 @@
 #include <bit>
 #include <set>
 
+#include "sim/workload/training_step.h"
+
 namespace ulysim::study {
 
 namespace {
@@ -88,7 +90,8 @@ results::Fit fit_of(Bytes peak, Bytes capacity, double margin) {
 void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& entry, const workload::OpGraph& graph,
                 const memory::MemoryResult& books, results::Figures& figures) {
   const spec::Framework& f = entry.framework;
-  const std::int64_t parameters = workload::count_parameters(scenario.model).total;
+  const std::int64_t parameters =
+      entry.plan.adapters ? workload::trained_elements(graph).dense : workload::count_parameters(scenario.model).total;
   const std::int64_t buckets = bucket_bytes(entry, graph, parameters);
   const std::int64_t allocated = books.gpu.peak + buckets;
   const auto reserved = static_cast<std::int64_t>(static_cast<double>(allocated) * f.fragmentation.value);

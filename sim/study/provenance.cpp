@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
 #include <type_traits>
 
 #include "sim/base/format.h"
@@ -25,6 +26,20 @@ class Collector {
                     .source = number.source,
                     .kind = kKinds.at(static_cast<std::size_t>(number.kind)),
                     .spread = number.spread});
+  }
+
+  /// A fact that a file may leave out.
+  template <class T>
+  void add_if_given(const std::string& name, const spec::Sourced<T>& number) {
+    if (!number.source.empty() && number.source != "default") {
+      add(name, number);
+    }
+  }
+  template <class T>
+  void add_if_given(const std::string& name, const std::optional<spec::Sourced<T>>& number) {
+    if (number) {
+      add(name, *number);
+    }
   }
 
   [[nodiscard]] std::vector<results::Parameter> take() { return std::move(out_); }
@@ -142,6 +157,17 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add("logits_peak_bytes", f.logits_peak_bytes);
   c.add("logits_kept_bytes", f.logits_kept_bytes);
   c.add("loss_tile_bytes", f.loss_tile_bytes);
+  c.add_if_given("loss_tiling", f.loss_tiling);
+  c.add_if_given("loss_tile_tokens", f.loss_tile_tokens);
+  c.add_if_given("loss_tiles", f.loss_tiles);
+  c.add_if_given("loss_always_tiled", f.loss_always_tiled);
+  c.add_if_given("tiled_loss_gemms", f.tiled_loss_gemms);
+  c.add_if_given("loss_tile_weight_traffic", f.loss_tile_weight_traffic);
+  c.add_if_given("loss_tile_weight_bytes", f.loss_tile_weight_bytes);
+  c.add_if_given("tiled_logits_bytes", f.tiled_logits_bytes);
+  c.add_if_given("tiled_loss_forward", f.tiled_loss_forward);
+  c.add_if_given("tiled_loss_backward", f.tiled_loss_backward);
+  c.add_if_given("vocabulary_multiple", f.vocabulary_multiple);
   c.add("prefetch_units", f.prefetch_units);
   c.add("gather_copies", f.gather_copies);
   c.add("persistence_elements", f.persistence_elements);
@@ -176,6 +202,37 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   return c.take();
 }
 
+/// What only plans with low-precision products take.
+std::vector<results::Parameter> precision_parameters(const scenario::Scenario& scenario) {
+  const spec::Gpu& gpu = scenario.cluster.gpu;
+  std::vector<std::string> seen;
+  std::vector<results::Parameter> all;
+  for (const scenario::PlanEntry& entry : scenario.plans) {
+    const spec::Framework& f = entry.framework;
+    if (entry.plan.gemm_precision == kernel::Precision::bf16 ||
+        std::find(seen.begin(), seen.end(), f.name) != seen.end()) {
+      continue;
+    }
+    seen.push_back(f.name);
+    Collector c(seen.size() == 1 ? "gpu." + gpu.name + "." : "");
+    if (seen.size() == 1) {
+      c.add_if_given("fp8", gpu.fp8);
+      c.add_if_given("fp4", gpu.fp4);
+      c.add("low_precision_efficiency", gpu.low_precision_efficiency);
+    }
+    Collector of_framework("framework." + f.name + ".");
+    of_framework.add_if_given("quantise_traffic", f.quantise_traffic);
+    of_framework.add_if_given("quantise_weight_traffic", f.quantise_weight_traffic);
+    of_framework.add_if_given("quantise_kernels", f.quantise_kernels);
+    of_framework.add_if_given("quantised_gather", f.quantised_gather);
+    for (Collector* each : {&c, &of_framework}) {
+      std::vector<results::Parameter> more = each->take();
+      all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 std::vector<results::Parameter> parameters_of(const scenario::Scenario& scenario) {
@@ -186,6 +243,7 @@ std::vector<results::Parameter> parameters_of(const scenario::Scenario& scenario
   append(gpu_parameters(scenario.cluster.gpu));
   append(node_parameters(scenario.cluster.node));
   append(kernel_parameters(scenario));
+  append(precision_parameters(scenario));
   std::vector<std::string> seen;
   for (const scenario::PlanEntry& entry : scenario.plans) {
     if (std::find(seen.begin(), seen.end(), entry.framework.name) == seen.end()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "hw_models/cost/roofline.h"
 #include "sim/base/format.h"
 #include "sim/engine/engine.h"
 #include "sim/memory/accountant.h"
@@ -164,6 +165,7 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
       .step_time = step,
       .tokens_per_step = tokens,
       .tokens_per_s_per_gpu = tokens / time / gpus,
+      // Of the bf16 peak whatever the products' precision, as stacks that train in fp8 report it.
       .mfu = model_flops / time / gpus / scenario.cluster.gpu.bf16.value.value(),
       .model_tflops_per_gpu = model_flops / time / gpus / 1e12,
       .hardware_tflops_per_gpu = executed_flops / time / gpus / 1e12,
@@ -240,7 +242,20 @@ Duration kernel_time(const workload::OpGraph& graph, const workload::BlockTempla
 }  // namespace
 
 std::vector<Infeasible> check(const scenario::Scenario& scenario, const scenario::PlanEntry& entry) {
-  return strategies::check(context_of(scenario, entry));
+  std::vector<Infeasible> reasons = strategies::check(context_of(scenario, entry));
+  const kernel::Precision precision = entry.plan.gemm_precision;
+  if (!cost::has_rate(scenario.cluster.gpu, precision)) {
+    reasons.push_back({fmt::format("{} has no {} matrix units", scenario.cluster.gpu.name, kernel::name(precision)),
+                       {},
+                       "gemm_precision: bf16"});
+  }
+  if (precision != kernel::Precision::bf16 && entry.framework.quantise_traffic.value == 0) {
+    reasons.push_back(
+        {fmt::format("no recipe of {} for {} products is known", entry.framework.name, kernel::name(precision)),
+         {},
+         "gemm_precision: bf16, or framework: megatron-core, nemo, torchtitan"});
+  }
+  return reasons;
 }
 
 std::unique_ptr<Stages> run_stages(const scenario::Scenario& scenario, const Machine& machine,

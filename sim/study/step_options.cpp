@@ -11,6 +11,12 @@ std::int64_t whole(double value) {
   return std::lround(value);
 }
 
+/// Of a stack that pads, for each tensor rank; another's ranks take what is left over by themselves.
+std::int64_t vocabulary_multiple(const spec::Framework& framework, const strategies::Plan& plan) {
+  const std::int64_t multiple = framework.vocabulary_multiple.value;
+  return multiple == 1 ? 1 : multiple * plan.mesh.size(workload::MeshAxis::tensor);
+}
+
 }  // namespace
 
 workload::StepOptions step_options(const workload::Transformer& model, const scenario::PlanEntry& entry) {
@@ -44,6 +50,11 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
       .logits_forward_workspace = 4,
       .logits_backward_workspace =
           std::max<std::int64_t>(1, whole(f.logits_peak_bytes.value - f.logits_kept_bytes.value - kBf16)),
+      .quantise_traffic = f.quantise_traffic.value,
+      .quantise_weight_traffic = f.quantise_weight_traffic.value,
+      .quantise_launches = f.quantise_kernels.value,
+      .adapter_traffic = f.adapter_traffic.value,
+      .adapter_launches = f.adapter_kernels.value,
       .optimizer_traffic = f.optimizer_traffic.value,
       .optimizer_bytes = whole(f.master_bytes.value + f.moments_bytes.value),
       .gradient_bytes = whole(f.gradient_bytes.value),
@@ -56,7 +67,11 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
           .sliding_window = plan.sliding_window,
           .block_sparse = plan.block_sparse,
           .documents = plan.documents,
+          .gemm_precision = plan.gemm_precision,
+          .quantised_gather = f.quantised_gather.value != 0 && plan.zero == 3,
+          .adapters = plan.adapters,
           .costs = costs,
+          .vocabulary_multiple = vocabulary_multiple(f, plan),
           .attention_synchronises = f.sync_per_attention.value > 0,
           .fixed_time_per_micro_step = f.fixed_time_per_micro_step.value,
           .fixed_time_per_step = f.fixed_time_per_step.value};

@@ -44,7 +44,7 @@ AttentionProjection::AttentionProjection(BlockBuilder& builder)
 BlockBuilder::Weight AttentionProjection::declare(const char* name, const Extent& in, const std::vector<Extent>& out) {
   std::vector<Extent> shape{in};
   shape.insert(shape.end(), out.begin(), out.end());
-  weights_.push_back(b_.weight(name, shape));
+  weights_.push_back(b_.linear_weight(name, shape));
   return weights_.back();
 }
 
@@ -57,9 +57,13 @@ AttentionProjection::Outputs AttentionProjection::forward(TensorId x) {
   const TensorId q = b_.activation("q", extents_.q);
   const TensorId k = b_.activation("k", extents_.k);
   const TensorId v = b_.activation("v", extents_.v);
-  b_.linear("q_proj", {.x = x, .w = wq_, .in_dims = {Dim::hidden}, .out_dims = dims_of(extents_.q)}, q);
-  b_.linear("k_proj", {.x = x, .w = wk_, .in_dims = {Dim::hidden}, .out_dims = dims_of(extents_.k)}, k);
-  b_.linear("v_proj", {.x = x, .w = wv_, .in_dims = {Dim::hidden}, .out_dims = dims_of(extents_.v)}, v);
+  const auto project = [&](const char* name, const BlockBuilder::Weight& w, const std::vector<Extent>& out,
+                           TensorId y) {
+    b_.linear(name, {.x = x, .w = w, .in_dims = {Dim::hidden}, .out_dims = dims_of(out), .target = name}, y);
+  };
+  project("q_proj", wq_, extents_.q, q);
+  project("k_proj", wk_, extents_.k, k);
+  project("v_proj", wv_, extents_.v, v);
   const TensorId rq = b_.activation("rope_q", extents_.q);
   const TensorId rk = b_.activation("rope_k", extents_.k);
   b_.elementwise("rope", {q, k}, {rq, rk}, {{q, costs.rope_forward}, {k, costs.rope_forward}}, costs.rope_launches);
@@ -73,20 +77,31 @@ AttentionProjection::Outputs AttentionProjection::latent_forward(TensorId x) {
   if (b_.model_.mla->q_lora_rank) {
     q_in = Dim::q_latent;
     q_down_ = b_.activation("q_down", {q_latent_extent_});
-    b_.linear("q_down_proj", {.x = x, .w = w_q_down_, .in_dims = {Dim::hidden}, .out_dims = {q_in}}, q_down_);
+    b_.linear("q_down_proj",
+              {.x = x, .w = w_q_down_, .in_dims = {Dim::hidden}, .out_dims = {q_in}, .target = "q_a_proj"}, q_down_);
     q_in_ = b_.activation("q_latent", {q_latent_extent_});
     b_.elementwise("q_norm", {q_down_}, {q_in_}, {{q_down_, costs.norm_forward}}, costs.norm_launches);
   }
   kv_down_ = b_.activation("kv_down", {kv_down_extent_});
-  b_.linear("kv_down_proj", {.x = x, .w = w_kv_down_, .in_dims = {Dim::hidden}, .out_dims = {Dim::kv_down}}, kv_down_);
+  b_.linear(
+      "kv_down_proj",
+      {.x = x, .w = w_kv_down_, .in_dims = {Dim::hidden}, .out_dims = {Dim::kv_down}, .target = "kv_a_proj_with_mqa"},
+      kv_down_);
   kv_latent_ = b_.activation("kv_latent", {kv_latent_extent_});
   b_.elementwise("kv_norm", {kv_down_}, {kv_latent_}, {{kv_latent_, costs.norm_forward}}, costs.norm_launches);
   const TensorId q = b_.activation("q", extents_.q);
   const TensorId k = b_.activation("k_nope", nope_);
   const TensorId v = b_.activation("v", extents_.v);
-  b_.linear("q_proj", {.x = q_in_, .w = wq_, .in_dims = {q_in}, .out_dims = dims_of(extents_.q)}, q);
-  b_.linear("k_proj", {.x = kv_latent_, .w = wk_, .in_dims = {Dim::kv_latent}, .out_dims = dims_of(nope_)}, k);
-  b_.linear("v_proj", {.x = kv_latent_, .w = wv_, .in_dims = {Dim::kv_latent}, .out_dims = dims_of(extents_.v)}, v);
+  const char* q_target = b_.model_.mla->q_lora_rank ? "q_b_proj" : "q_proj";
+  b_.linear("q_proj", {.x = q_in_, .w = wq_, .in_dims = {q_in}, .out_dims = dims_of(extents_.q), .target = q_target},
+            q);
+  const auto expand = [&](const char* name, const BlockBuilder::Weight& w, const std::vector<Extent>& out, TensorId y) {
+    b_.linear(name,
+              {.x = kv_latent_, .w = w, .in_dims = {Dim::kv_latent}, .out_dims = dims_of(out), .target = "kv_b_proj"},
+              y);
+  };
+  expand("k_proj", wk_, nope_, k);
+  expand("v_proj", wv_, extents_.v, v);
   // The rotary part of the keys is one for all heads: rotated once, then copied behind each head's other part.
   const TensorId rq = b_.activation("rope_q", extents_.q);
   const TensorId rk = b_.activation("rope_k", extents_.k);
@@ -107,10 +122,10 @@ std::vector<TensorId> AttentionProjection::backward(const Outputs& d) {
   const TensorId from_q = b_.hidden("d_normed_q");
   const TensorId from_k = b_.hidden("d_normed_k");
   const TensorId from_v = b_.hidden("d_normed_v");
-  b_.linear_backward({{"q", x_, wq_, d_q, from_q, {Dim::hidden}, dims_of(extents_.q)},
-                      {"k", x_, wk_, d_k, from_k, {Dim::hidden}, dims_of(extents_.k)},
-                      {"v", x_, wv_, d.v, from_v, {Dim::hidden}, dims_of(extents_.v)}});
-  return {from_q, from_k, from_v};
+  return BlockBuilder::joined({from_q, from_k, from_v},
+                              b_.linear_backward({{"q", x_, wq_, d_q, from_q, {Dim::hidden}, dims_of(extents_.q)},
+                                                  {"k", x_, wk_, d_k, from_k, {Dim::hidden}, dims_of(extents_.k)},
+                                                  {"v", x_, wv_, d.v, from_v, {Dim::hidden}, dims_of(extents_.v)}}));
 }
 
 std::vector<TensorId> AttentionProjection::latent_backward(const Outputs& d) {
@@ -125,27 +140,29 @@ std::vector<TensorId> AttentionProjection::latent_backward(const Outputs& d) {
   const TensorId from_k = b_.activation("d_kv_latent_k", {kv_latent_extent_});
   const TensorId from_v = b_.activation("d_kv_latent_v", {kv_latent_extent_});
   const TensorId d_q_in = low_rank_q ? b_.activation("d_q_latent", {q_latent_extent_}) : b_.hidden("d_normed_q");
-  b_.linear_backward({{"q", q_in_, wq_, d_q, d_q_in, {low_rank_q ? Dim::q_latent : Dim::hidden}, dims_of(extents_.q)},
-                      {"k", kv_latent_, wk_, d_k, from_k, {Dim::kv_latent}, dims_of(nope_)},
-                      {"v", kv_latent_, wv_, d.v, from_v, {Dim::kv_latent}, dims_of(extents_.v)}});
+  const auto more = b_.linear_backward(
+      {{"q", q_in_, wq_, d_q, d_q_in, {low_rank_q ? Dim::q_latent : Dim::hidden}, dims_of(extents_.q)},
+       {"k", kv_latent_, wk_, d_k, from_k, {Dim::kv_latent}, dims_of(nope_)},
+       {"v", kv_latent_, wv_, d.v, from_v, {Dim::kv_latent}, dims_of(extents_.v)}});
   const TensorId d_kv_down = b_.activation("d_kv_down", {kv_down_extent_});
-  b_.elementwise("kv_norm_backward", {from_k, from_v, d_rotary, kv_down_}, {d_kv_down}, {{from_k, costs.norm_backward}},
+  const auto from_kv = BlockBuilder::joined({from_k, from_v, d_rotary, kv_down_}, {more[1], more[2]});
+  b_.elementwise("kv_norm_backward", from_kv, {d_kv_down}, b_.fan_in({{from_k, costs.norm_backward}}, from_kv),
                  costs.norm_launches);
   std::vector<TensorId> d_x;
   std::vector<BlockBuilder::Linear> maps;
   if (low_rank_q) {
     const TensorId d_q_down = b_.activation("d_q_down", {q_latent_extent_});
-    b_.elementwise("q_norm_backward", {d_q_in, q_down_}, {d_q_down}, {{d_q_in, costs.norm_backward}},
+    const auto from_q = BlockBuilder::joined({d_q_in, q_down_}, {more[0]});
+    b_.elementwise("q_norm_backward", from_q, {d_q_down}, b_.fan_in({{d_q_in, costs.norm_backward}}, from_q),
                    costs.norm_launches);
     d_x.push_back(b_.hidden("d_normed_q"));
     maps.push_back({"q_down", x_, w_q_down_, d_q_down, d_x.back(), {Dim::hidden}, {Dim::q_latent}});
   } else {
-    d_x.push_back(d_q_in);
+    d_x = BlockBuilder::joined({d_q_in}, {more[0]});
   }
   d_x.push_back(b_.hidden("d_normed_kv"));
   maps.push_back({"kv_down", x_, w_kv_down_, d_kv_down, d_x.back(), {Dim::hidden}, {Dim::kv_down}});
-  b_.linear_backward(maps);
-  return d_x;
+  return BlockBuilder::joined(d_x, b_.linear_backward(maps));
 }
 
 }  // namespace ulysim::workload

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,24 +34,18 @@ class BlockBuilder {
     block_.tensor(id).port = port;
     return id;
   }
-  /// A weight, its gradient of this micro-batch, and the accumulated gradient.
+  /// A weight, and of a trained one its gradient of this micro-batch and the accumulated one.
   struct Weight {
     TensorId value{};
-    TensorId grad{};
-    TensorId total{};
+    std::optional<TensorId> grad{};
+    std::optional<TensorId> total{};
   };
+  /// A weight that adapters leave as it is (norms, the router, embedding and head).
   Weight weight(const std::string& name, const std::vector<Extent>& shape) {
-    Weight w;
-    w.value =
-        block_.add({.name = name, .shape = shape, .kind = MemoryKind::weights, .persistent = true, .parameter = true});
-    w.grad = block_.add({.name = "d_" + name, .shape = shape, .kind = MemoryKind::gradients});
-    w.total = block_.add({.name = "sum_d_" + name,
-                          .shape = shape,
-                          .element_bytes = options_.costs.gradient_bytes,
-                          .kind = MemoryKind::gradients,
-                          .persistent = true});
-    return w;
+    return declare(name, shape, options_.adapters.has_value());
   }
+  /// The weight of a linear map of a layer: what adapters stand beside, and what is held in few bits.
+  Weight linear_weight(const std::string& name, const std::vector<Extent>& shape);
 
   void in(Phase phase, Region region = Region::other) {
     phase_ = phase;
@@ -91,40 +87,56 @@ class BlockBuilder {
     TensorId d_x{};
     std::vector<Dim> in_dims{};
     std::vector<Dim> out_dims{};
+    std::string target{};  ///< as adapters name it
   };
-  void linear(const std::string& name, const Linear& l, TensorId y, const Rows& rows = {}) {
-    gemm(name, l.x, l.w.value, y, {.m = rows.dims, .n = l.out_dims, .k = l.in_dims, .groups = rows.groups});
-  }
+  /// In the GEMM precision of the step, beside its adapter where it has one.
+  void linear(const std::string& name, const Linear& l, TensorId y, const Rows& rows = {});
   /// The gradients of the inputs first: what comes next, communication too, waits for those and not for the weights'.
-  void linear_backward(const std::vector<Linear>& maps, const Rows& rows = {}) {
-    for (const Linear& l : maps) {
-      gemm(l.name + "_dgrad", l.d_y, l.w.value, l.d_x,
-           {.m = rows.dims, .n = l.in_dims, .k = l.out_dims, .groups = rows.groups});
+  /// Returns what the adapter of each map adds to its d_x, on a tensor of its own: whatever reads d_x reads that too.
+  [[nodiscard]] std::vector<std::optional<TensorId>> linear_backward(const std::vector<Linear>& maps,
+                                                                     const Rows& rows = {});
+  /// `ids` and those of `more` that are there.
+  [[nodiscard]] static std::vector<TensorId> joined(std::vector<TensorId> ids,
+                                                    const std::vector<std::optional<TensorId>>& more);
+  /// `traffic`, and of adding up those of `ids` that adapters contribute.
+  [[nodiscard]] std::vector<Traffic> fan_in(std::vector<Traffic> traffic, const std::vector<TensorId>& ids) const;
+  /// The same of maps that stay in bf16 and have no adapter (head, router).
+  void plain_linear_backward(const Linear& map);
+  /// Adds up the gradients of those of `weights` that are trained, and of their adapters.
+  void accumulate(const std::string& name, const std::vector<Weight>& weights);
+  /// `ids` with the gradient of `w`, if it is trained.
+  [[nodiscard]] static std::vector<TensorId> with_gradient(std::vector<TensorId> ids, const Weight& w) {
+    if (w.grad) {
+      ids.push_back(*w.grad);
     }
-    for (const Linear& l : maps) {
-      gemm(l.name + "_wgrad", l.x, l.d_y, l.w.grad,
-           {.m = l.in_dims, .n = l.out_dims, .k = rows.dims, .groups = rows.groups});
-    }
+    return ids;
   }
-  void accumulate(const std::string& name, const std::vector<Weight>& weights) {
-    Op op{.name = name, .work = ElementwiseWork{.launches = static_cast<std::int64_t>(weights.size())}};
-    auto& traffic = std::get<ElementwiseWork>(op.work).traffic;
-    const double bytes = 2.0 + 2.0 * static_cast<double>(options_.costs.gradient_bytes);
-    for (const Weight& w : weights) {
-      op.reads.push_back(w.grad);
-      op.writes.push_back(w.total);
-      traffic.push_back({.tensor = w.grad, .bytes_per_element = bytes});
-    }
-    add(std::move(op));
-  }
-
   const Transformer& model_;
   const StepOptions& options_;
   BlockTemplate& block_;
 
  private:
+  struct Adapter {
+    Weight a{}, b{};
+    TensorId inner{};  ///< x·A, kept for backward
+    TensorId d_y{};    ///< scaled
+    TensorId d_inner{};
+    TensorId d_x{};  ///< its part of the input's gradient
+  };
+  Weight declare(const std::string& name, const std::vector<Extent>& shape, bool frozen);
+  [[nodiscard]] Adapter adapter(const std::string& name, const Linear& l, const Rows& rows);
+  [[nodiscard]] TensorId adapter_input_gradient(const Linear& l, Adapter& adapter, const Rows& rows);
+  /// An activation, or a gradient of one, as a GEMM of this step takes it; made once for each phase that makes it.
+  [[nodiscard]] TensorId operand(TensorId id);
+  /// A weight as a GEMM takes it, made anew in each phase: out of few bits, into the GEMM precision.
+  [[nodiscard]] TensorId weight_operand(const Weight& w);
+  [[nodiscard]] TensorId made(const std::string& name, TensorId from, Tensor to, Traffic traffic);
+
   Phase phase_{Phase::forward};
   Region region_{Region::other};
+  std::map<std::size_t, TensorId> operands_{};                           ///< of activations
+  std::map<std::pair<Phase, std::size_t>, TensorId> weight_operands_{};  ///< by phase
+  std::map<std::size_t, Adapter> adapters_{};                            ///< by weight
 };
 
 }  // namespace ulysim::workload

@@ -27,8 +27,10 @@ std::string dims(const std::vector<Dim>& list) {
 std::string describe(const Work& work) {
   struct Visitor {
     std::string operator()(const GemmWork& w) const {
-      return fmt::format("gemm m={} n={} k={}{}", dims(w.m), dims(w.n), dims(w.k),
-                         w.groups.empty() ? "" : " for each of " + dims(w.groups));
+      return fmt::format(
+          "gemm m={} n={} k={}{}{}", dims(w.m), dims(w.n), dims(w.k),
+          w.groups.empty() ? "" : " for each of " + dims(w.groups),
+          w.precision == kernel::Precision::bf16 ? "" : fmt::format(" in {}", kernel::name(w.precision)));
     }
     std::string operator()(const AttentionWork& w) const {
       return fmt::format("attention {} {} shift={}{}",
@@ -116,6 +118,9 @@ std::string describe(const Tensor& tensor) {
   std::string text = "[";
   for (const Extent& extent : tensor.shape) {
     fmt::format_to(std::back_inserter(text), "{}{}={}", text.size() > 1 ? ", " : "", name(extent.dim), extent.size);
+    if (extent.multiple != 1) {
+      fmt::format_to(std::back_inserter(text), "↑{}", extent.multiple);
+    }
     for (std::size_t i = 0; i < extent.split.size(); ++i) {
       fmt::format_to(std::back_inserter(text), "/{}", name(extent.split[i]));
     }
@@ -124,6 +129,9 @@ std::string describe(const Tensor& tensor) {
     }
   }
   fmt::format_to(std::back_inserter(text), "] {} B", tensor.element_bytes);
+  if (tensor.block_elements != 1) {
+    fmt::format_to(std::back_inserter(text), "/{}", tensor.block_elements);
+  }
   if (!tensor.partial.empty()) {
     text += " partial" + to_string(tensor.partial);
   }

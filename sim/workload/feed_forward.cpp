@@ -16,10 +16,10 @@ FeedForward::FeedForward(BlockBuilder& builder, Spec spec)
     }
   }
   if (gated_) {
-    w_gate_ = b_.weight("w_" + spec_.prefix + "gate", up);
+    w_gate_ = b_.linear_weight("w_" + spec_.prefix + "gate", up);
   }
-  w_up_ = b_.weight("w_" + spec_.prefix + "up", up);
-  w_down_ = b_.weight("w_" + spec_.prefix + "down", down);
+  w_up_ = b_.linear_weight("w_" + spec_.prefix + "up", up);
+  w_down_ = b_.linear_weight("w_" + spec_.prefix + "down", down);
 }
 
 TensorId FeedForward::activation(const std::string& name, const Extent& inner, std::int64_t bytes) {
@@ -42,9 +42,12 @@ TensorId FeedForward::forward(TensorId x) {
   up_ = wide(p + "up");
   if (gated_) {
     gate_ = wide(p + "gate");
-    b_.linear(p + "gate_proj", {.x = x, .w = w_gate_, .in_dims = {Dim::hidden}, .out_dims = {Dim::ffn}}, gate_, rows_);
+    b_.linear(p + "gate_proj",
+              {.x = x, .w = w_gate_, .in_dims = {Dim::hidden}, .out_dims = {Dim::ffn}, .target = "gate_proj"}, gate_,
+              rows_);
   }
-  b_.linear(p + "up_proj", {.x = x, .w = w_up_, .in_dims = {Dim::hidden}, .out_dims = {Dim::ffn}}, up_, rows_);
+  b_.linear(p + "up_proj", {.x = x, .w = w_up_, .in_dims = {Dim::hidden}, .out_dims = {Dim::ffn}, .target = "up_proj"},
+            up_, rows_);
   product_ = wide(p + "product");
   const std::vector<TensorId> inputs = gated_ ? std::vector<TensorId>{gate_, up_} : std::vector<TensorId>{up_};
   std::vector<TensorId> outputs{product_};
@@ -54,7 +57,8 @@ TensorId FeedForward::forward(TensorId x) {
   }
   b_.elementwise(p + "activation", inputs, outputs, {{product_, costs.activation_forward}}, costs.activation_launches);
   const TensorId out = activation(p + "mlp_out", {.dim = Dim::hidden, .size = b_.model_.hidden});
-  b_.linear(p + "down_proj", {.x = product_, .w = w_down_, .in_dims = {Dim::ffn}, .out_dims = {Dim::hidden}}, out,
+  b_.linear(p + "down_proj",
+            {.x = product_, .w = w_down_, .in_dims = {Dim::ffn}, .out_dims = {Dim::hidden}, .target = "down_proj"}, out,
             rows_);
   return out;
 }
@@ -63,7 +67,8 @@ std::vector<TensorId> FeedForward::backward(TensorId d_y) {
   const ElementwiseCosts& costs = b_.options_.costs;
   const std::string& p = spec_.prefix;
   const TensorId d_product = wide("d_" + p + "product");
-  b_.linear_backward({{p + "down", product_, w_down_, d_y, d_product, {Dim::ffn}, {Dim::hidden}}}, rows_);
+  const auto more =
+      b_.linear_backward({{p + "down", product_, w_down_, d_y, d_product, {Dim::ffn}, {Dim::hidden}}}, rows_);
   const TensorId d_up = wide("d_" + p + "up");
   const TensorId d_gate = gated_ ? wide("d_" + p + "gate") : TensorId{};
   std::vector<TensorId> reads{d_product, up_};
@@ -75,7 +80,8 @@ std::vector<TensorId> FeedForward::backward(TensorId d_y) {
   if (costs.activation_saved > 0) {
     reads.push_back(activation_kept_);
   }
-  b_.elementwise(p + "activation_backward", reads, writes, {{d_product, costs.activation_backward}},
+  reads = BlockBuilder::joined(std::move(reads), more);
+  b_.elementwise(p + "activation_backward", reads, writes, b_.fan_in({{d_product, costs.activation_backward}}, reads),
                  costs.activation_launches);
   const std::string d_x = "d_" + b_.block_.tensor(x_).name;
   const Extent hidden{.dim = Dim::hidden, .size = b_.model_.hidden};
@@ -91,8 +97,7 @@ std::vector<TensorId> FeedForward::backward(TensorId d_y) {
     parts.push_back(activation(together ? d_x : d_x + "_" + p + "up", hidden));
   }
   maps.push_back({p + "up", x_, w_up_, d_up, parts.back(), {Dim::hidden}, {Dim::ffn}});
-  b_.linear_backward(maps, rows_);
-  return parts;
+  return BlockBuilder::joined(parts, b_.linear_backward(maps, rows_));
 }
 
 std::vector<BlockBuilder::Weight> FeedForward::weights() const {

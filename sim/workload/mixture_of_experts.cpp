@@ -45,7 +45,7 @@ std::vector<TensorId> MixtureOfExperts::forward(TensorId x) {
   }
   b_.in(Phase::forward);
   logits_ = b_.activation("router_logits", {scores_}, 4);
-  b_.linear("router", {.x = x, .w = w_router_, .in_dims = {Dim::hidden}, .out_dims = {Dim::router}}, logits_);
+  b_.gemm("router", x, w_router_.value, logits_, {.m = Rows{}.dims, .n = {Dim::router}, .k = {Dim::hidden}});
   probabilities_ = b_.activation("router_probabilities", {choices_}, 4);
   b_.elementwise("top_k", {logits_}, {probabilities_}, {{logits_, kScoreTraffic}}, kRouterKernels);
   b_.in(Phase::forward, Region::experts);
@@ -68,17 +68,17 @@ std::vector<TensorId> MixtureOfExperts::backward(TensorId d_y) {
   const TensorId d_probabilities = b_.activation("d_router_probabilities", {choices_}, 4);
   b_.elementwise("unpermute_backward", {d_y, expert_out_, probabilities_}, {d_out, d_probabilities},
                  {{d_y, kRead}, {d_out, kCopy}}, kPermuteKernels);
-  const TensorId d_routed = experts_->backward(d_out).front();
+  std::vector<TensorId> d_routed = experts_->backward(d_out);
   std::vector<TensorId> d_x{b_.hidden("d_normed1_routed")};
-  b_.elementwise("permute_backward", {d_routed}, {d_x.back()}, {{d_routed, kRead}, {d_x.back(), kRead}},
-                 kPermuteKernels);
+  b_.elementwise("permute_backward", d_routed, {d_x.back()},
+                 b_.fan_in({{d_routed.front(), kRead}, {d_x.back(), kRead}}, d_routed), kPermuteKernels);
   b_.in(Phase::backward);
   b_.accumulate("accumulate_experts", experts_->weights());
   const TensorId d_logits = b_.activation("d_router_logits", {scores_}, 4);
   b_.elementwise("top_k_backward", {d_probabilities, probabilities_, logits_}, {d_logits}, {{d_logits, kScoreTraffic}},
                  kRouterKernels);
   d_x.push_back(b_.hidden("d_normed1_router"));
-  b_.linear_backward({{"router", x_, w_router_, d_logits, d_x.back(), {Dim::hidden}, {Dim::router}}});
+  b_.plain_linear_backward({"router", x_, w_router_, d_logits, d_x.back(), {Dim::hidden}, {Dim::router}});
   if (shared_) {
     b_.in(Phase::backward, Region::mlp);
     const std::vector<TensorId> from_shared = shared_->backward(d_y);

@@ -67,6 +67,7 @@ struct GemmWork {
   std::vector<Dim> n{};
   std::vector<Dim> k{};
   std::vector<Dim> groups{};
+  kernel::Precision precision{kernel::Precision::bf16};
 };
 
 /// A fused attention call. Forward reads {q, k, v} and writes {o, lse}; backward reads {q, k, v, o, lse, d_o} and

@@ -120,7 +120,8 @@ kernel::Kernel kernel_of(const OpGraph& graph, const BlockTemplate& block, const
     return kernel::Gemm{.m = product_of(gemm->m, a, graph.mesh, loop),
                         .n = product_of(gemm->n, b, graph.mesh, loop),
                         .k = product_of(gemm->k, a, graph.mesh, loop),
-                        .batch = product_of(gemm->groups, a, graph.mesh, loop)};
+                        .batch = product_of(gemm->groups, a, graph.mesh, loop),
+                        .precision = gemm->precision};
   }
   if (const auto* attention = std::get_if<AttentionWork>(&op.work)) {
     return attention_kernel(graph, block, loop, op, *attention, at);
@@ -140,7 +141,7 @@ Bytes payload_of(const OpGraph& graph, const BlockTemplate& block, const Body& b
   Bytes sum;
   for (const TensorId id : received ? op.writes : op.reads) {
     const Tensor& tensor = block.tensor(id);
-    sum += Bytes(trip_elements(tensor, graph.mesh, loop) * tensor.element_bytes * (op.part ? op.repeats : 1));
+    sum += bytes_of(tensor, trip_elements(tensor, graph.mesh, loop) * (op.part ? op.repeats : 1));
   }
   return sum;
 }
@@ -152,7 +153,7 @@ Bytes host_traffic_of(const OpGraph& graph, const BlockTemplate& block, const Bo
 }
 
 Bytes held_bytes(const OpGraph& graph, const Body& body, const Tensor& tensor) {
-  return Bytes(trip_elements(tensor, graph.mesh, loop_of(body, tensor.loop)) * tensor.element_bytes);
+  return bytes_of(tensor, trip_elements(tensor, graph.mesh, loop_of(body, tensor.loop)));
 }
 
 void tabulate_attention(OpGraph& graph) {

@@ -36,7 +36,7 @@ std::int64_t local_size(const Extent& extent, const Mesh& mesh) {
   for (const MeshAxis axis : extent.split) {
     parts *= mesh.size(axis);
   }
-  const std::int64_t average = (extent.size + parts - 1) / parts;
+  const std::int64_t average = (extent.padded_size() + parts - 1) / parts;
   return extent.busiest == 1.0 ? average : std::lround(static_cast<double>(average) * extent.busiest);
 }
 
@@ -61,13 +61,18 @@ std::int64_t local_elements(const Tensor& tensor, const Mesh& mesh) {
 }
 
 Bytes local_bytes(const Tensor& tensor, const Mesh& mesh) {
-  return Bytes(checked_product(local_elements(tensor, mesh), tensor.element_bytes, tensor));
+  return bytes_of(tensor, local_elements(tensor, mesh));
+}
+
+Bytes bytes_of(const Tensor& tensor, std::int64_t elements) {
+  const std::int64_t blocks = (elements + tensor.block_elements - 1) / tensor.block_elements;
+  return Bytes(checked_product(blocks, tensor.element_bytes, tensor));
 }
 
 std::int64_t global_elements(const Tensor& tensor) {
   std::int64_t product = 1;
   for (const Extent& extent : tensor.shape) {
-    product = checked_product(product, extent.size / extent.replicas, tensor);
+    product = checked_product(product, extent.padded_size() / extent.replicas, tensor);
   }
   return product;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ enum class Dim : std::uint8_t {
   experts,     ///< routed experts
   slots,       ///< tokens of one routed expert: each token stands there once for each expert that it visits
   router,      ///< scores of the router, one for each routed expert
+  adapter,     ///< inner width of a low-rank adapter
 };
 [[nodiscard]] const char* name(Dim dim);
 
@@ -44,10 +46,12 @@ struct Extent {
   Layout layout{Layout::contiguous};  ///< of tokens over the ring axis
   std::int64_t replicas{1};           ///< copies of each key/value head that `size` counts, one to a rank that needs it
   double busiest{1.0};                ///< what the busiest rank holds over what it holds on average
+  std::int64_t multiple{1};           ///< padded to a multiple of this; the model has `size`
 
+  [[nodiscard]] std::int64_t padded_size() const { return (size + multiple - 1) / multiple * multiple; }
   [[nodiscard]] bool split_by(MeshAxis axis) const;
   friend bool operator==(const Extent& a, const Extent& b) {
-    return a.dim == b.dim && a.size == b.size && a.split == b.split && a.layout == b.layout;
+    return a.dim == b.dim && a.size == b.size && a.split == b.split && a.layout == b.layout && a.multiple == b.multiple;
   }
 };
 
@@ -77,12 +81,16 @@ struct Tensor {
   std::string name{};
   std::vector<Extent> shape{};
   std::int64_t element_bytes{2};
-  AxisSet partial{};  ///< axes over which this holds one summand of the sum
+  std::int64_t block_elements{1};  ///< so many elements take `element_bytes` (4-bit weights with their scale)
+  AxisSet partial{};               ///< axes over which this holds one summand of the sum
   Space space{Space::gpu};
   MemoryKind kind{MemoryKind::activations};
   Port port{Port::none};
-  bool persistent{};      ///< allocated for the whole step (weights, gradient shards, optimizer states)
-  bool parameter{};       ///< a trainable weight that ops read
+  bool persistent{};  ///< allocated for the whole step (weights, gradient shards, optimizer states)
+  bool parameter{};   ///< a weight that ops read
+  std::optional<std::int64_t>
+      gathered_bytes{};   ///< of a parameter: what an element takes once gathered, if not as here
+  bool frozen{};          ///< of a parameter: it is not trained, has neither gradient nor optimizer states
   bool shared{};          ///< the storage of another block's tensor (tied embeddings): not counted again
   std::int32_t loop{-1};  ///< of its body: holds what one trip works on, a part of the tokens or of the heads
 
@@ -98,7 +106,9 @@ struct Tensor {
 /// Elements that one rank holds.
 [[nodiscard]] std::int64_t local_elements(const Tensor& tensor, const Mesh& mesh);
 [[nodiscard]] Bytes local_bytes(const Tensor& tensor, const Mesh& mesh);
-/// Elements of the whole tensor, replication not counted.
+/// What `elements` of the tensor take.
+[[nodiscard]] Bytes bytes_of(const Tensor& tensor, std::int64_t elements);
+/// Elements of the whole tensor, padding counted and replication not.
 [[nodiscard]] std::int64_t global_elements(const Tensor& tensor);
 
 }  // namespace ulysim::workload

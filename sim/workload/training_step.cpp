@@ -54,7 +54,7 @@ class LayerBuilder {
     projection_.emplace(b_);
     std::vector<Extent> o = extents_.o;
     o.push_back({.dim = Dim::hidden, .size = model_.hidden});
-    t_.wo = b_.weight("w_o", o);
+    t_.wo = b_.linear_weight("w_o", o);
     if (spec.moe) {
       experts_.emplace(b_);
     } else {
@@ -89,7 +89,9 @@ class LayerBuilder {
             .drains = b_.options_.attention_synchronises});
     b_.in(Phase::forward);
     t_.attention_out = b_.hidden("attention_out");
-    b_.gemm("o_proj", t_.o, t_.wo.value, t_.attention_out, {.m = kRows, .n = {Dim::hidden}, .k = dims_of(extents_.o)});
+    b_.linear("o_proj",
+              {.x = t_.o, .w = t_.wo, .in_dims = dims_of(extents_.o), .out_dims = {Dim::hidden}, .target = "o_proj"},
+              t_.attention_out);
     if (parallel_) {
       t_.x1 = t_.x;  // the MLP reads the layer's input too; both branches are added at once
       return;
@@ -144,21 +146,28 @@ class LayerBuilder {
     d_x1_ = b_.hidden("d_x1");
     d_normed.insert(d_normed.end(), {t_.x1, t_.norm1_kept, d_y_, t_.small.value});
     b_.elementwise("norm1_backward", d_normed, {d_x1_},
-                   {{t_.x1, costs_.norm_backward * norms_ + costs_.residual_backward}}, costs_.norm_launches);
+                   b_.fan_in({{t_.x1, costs_.norm_backward * norms_ + costs_.residual_backward}}, d_normed),
+                   costs_.norm_launches);
   }
 
   /// Of the MLP's own norm, where both branches have one.
   TensorId norm_backward_of_branch(std::vector<TensorId> d_normed) {
     const TensorId d_branch = b_.hidden("d_x_mlp");
     d_normed.insert(d_normed.end(), {t_.x, t_.norm1_kept, t_.small.value});
-    b_.elementwise("norm1_backward", d_normed, {d_branch}, {{t_.x, costs_.norm_backward * norms_}},
+    b_.elementwise("norm1_backward", d_normed, {d_branch}, b_.fan_in({{t_.x, costs_.norm_backward * norms_}}, d_normed),
                    costs_.norm_launches);
     return d_branch;
   }
 
   void attention_backward() {
-    const TensorId d_o = b_.activation("d_o", extents_.o);
-    b_.linear_backward({{"o", t_.o, t_.wo, d_x1_, d_o, dims_of(extents_.o), {Dim::hidden}}});
+    TensorId d_o = b_.activation("d_o", extents_.o);
+    const auto more = b_.linear_backward({{"o", t_.o, t_.wo, d_x1_, d_o, dims_of(extents_.o), {Dim::hidden}}});
+    if (more.front()) {
+      const std::vector<TensorId> parts{d_o, *more.front()};
+      const TensorId sum = b_.activation("d_o_sum", extents_.o);
+      b_.elementwise("d_o_add", parts, {sum}, b_.fan_in({}, parts), 1);
+      d_o = sum;
+    }
     const TensorId d_rq = b_.activation("d_rope_q", extents_.q);
     const TensorId d_rk = b_.activation("d_rope_k", extents_.k);
     const TensorId d_v = b_.activation("d_v", extents_.v);
@@ -176,8 +185,9 @@ class LayerBuilder {
     d_normed.insert(d_normed.end(), d_of_mlp_.begin(), d_of_mlp_.end());
     d_normed.insert(d_normed.end(), {t_.x, t_.norm_kept, d_x1_, t_.small.value});
     const double adds = parallel_ ? 2.0 : 1.0;  // of the two residual gradients both end here
-    b_.elementwise("norm_backward", d_normed, {d_x, t_.small.grad},
-                   {{t_.x, costs_.norm_backward * norms_ + adds * costs_.residual_backward}}, costs_.norm_launches);
+    b_.elementwise("norm_backward", d_normed, BlockBuilder::with_gradient({d_x}, t_.small),
+                   b_.fan_in({{t_.x, costs_.norm_backward * norms_ + adds * costs_.residual_backward}}, d_normed),
+                   costs_.norm_launches);
     std::vector<BlockBuilder::Weight> weights = projection_->weights();
     weights.insert(weights.end(), {t_.wo, t_.small});
     b_.accumulate("accumulate_attention", weights);
@@ -226,17 +236,28 @@ class LayerBuilder {
   std::vector<TensorId> d_of_mlp_{};  ///< of parallel branches: what the MLP adds to the input's gradient
 };
 
+Extent vocabulary(const Transformer& model, const StepOptions& options) {
+  return {.dim = Dim::vocab, .size = model.vocab, .multiple = options.vocabulary_multiple};
+}
+
+/// Its storage is another's.
+void share(BlockTemplate& block, const BlockBuilder::Weight& w) {
+  block.tensor(w.value).shared = true;
+  if (w.total) {
+    block.tensor(*w.total).shared = true;
+  }
+}
+
 void build_embedding(const Transformer& model, const StepOptions& options, BlockTemplate& block) {
   BlockBuilder b(model, options, block);
   const ParameterCount count = count_parameters(model);
-  auto table =
-      b.weight("w_embedding", {{.dim = Dim::vocab, .size = model.vocab}, {.dim = Dim::hidden, .size = model.hidden}});
+  auto table = b.weight("w_embedding", {vocabulary(model, options), {.dim = Dim::hidden, .size = model.hidden}});
   auto small = b.weight(
       "w_small",
       {{.dim = Dim::elements,
         .size = std::max<std::int64_t>(1, count.position_embedding + count.embedding - model.vocab * model.hidden)}});
   if (count.position_embedding + count.embedding == model.vocab * model.hidden) {
-    block.tensor(small.value).shared = block.tensor(small.total).shared = true;  // holds nothing
+    share(block, small);  // holds nothing
   }
   b.in(Phase::forward);
   b.host_time("load_batch", options.fixed_time_per_micro_step);
@@ -244,7 +265,11 @@ void build_embedding(const Transformer& model, const StepOptions& options, Block
   b.elementwise("lookup", {table.value, small.value}, {y}, {{y, 4.0}}, 1);
   b.in(Phase::backward);
   const TensorId d_y = b.hidden("d_y", Port::grad_output);
-  b.elementwise("lookup_backward", {d_y}, {table.grad, small.grad}, {{d_y, 4.0}, {table.grad, 2.0}}, 2);
+  if (table.grad) {
+    b.elementwise("lookup_backward", {d_y}, {*table.grad, *small.grad}, {{d_y, 4.0}, {*table.grad, 2.0}}, 2);
+  } else {
+    b.elementwise("end_of_backward", {d_y}, {}, {}, 0);  // nothing that is trained stands before the layers
+  }
   b.accumulate("accumulate_embedding", {table, small});
 }
 
@@ -253,14 +278,14 @@ void build_head(const Transformer& model, const StepOptions& options, BlockTempl
   const ElementwiseCosts& costs = options.costs;
   const ParameterCount count = count_parameters(model);
   const std::int64_t table = model.vocab * model.hidden;
-  auto w = b.weight("w_head", {{.dim = Dim::hidden, .size = model.hidden}, {.dim = Dim::vocab, .size = model.vocab}});
+  auto w = b.weight("w_head", {{.dim = Dim::hidden, .size = model.hidden}, vocabulary(model, options)});
   if (model.tied_embeddings) {
-    block.tensor(w.value).shared = block.tensor(w.total).shared = true;
+    share(block, w);
   }
   auto small = b.weight(
       "w_small", {{.dim = Dim::elements, .size = count.final_norm + count.head - (model.tied_embeddings ? 0 : table)}});
   const auto logits_like = [&](const std::string& name, std::int64_t bytes) {
-    const TensorId id = b.activation(name, {{.dim = Dim::vocab, .size = model.vocab}}, bytes);
+    const TensorId id = b.activation(name, {vocabulary(model, options)}, bytes);
     block.tensor(id).kind = MemoryKind::logits;
     return id;
   };
@@ -281,28 +306,19 @@ void build_head(const Transformer& model, const StepOptions& options, BlockTempl
   b.elementwise("loss_backward", {probabilities}, {d_logits, back_scratch}, {{d_logits, costs.loss_backward}},
                 costs.loss_launches);
   const TensorId d_normed = b.hidden("d_normed");
-  b.linear_backward({{"head", normed, w, d_logits, d_normed, {Dim::hidden}, {Dim::vocab}}});
+  b.plain_linear_backward({"head", normed, w, d_logits, d_normed, {Dim::hidden}, {Dim::vocab}});
   b.in(Phase::backward);
   const TensorId d_x = b.hidden("d_x", Port::grad_input);
-  b.elementwise("final_norm_backward", {d_normed, x, kept, small.value}, {d_x, small.grad}, {{x, costs.norm_backward}},
-                costs.norm_launches);
+  b.elementwise("final_norm_backward", {d_normed, x, kept, small.value}, BlockBuilder::with_gradient({d_x}, small),
+                {{x, costs.norm_backward}}, costs.norm_launches);
   b.accumulate("accumulate_head", {w, small});
 }
 
-/// Matrices of all routed experts of all layers.
-std::int64_t routed_parameters(const Transformer& model) {
-  std::int64_t sum = 0;
-  for (const LayerSpec& spec : model.layer_specs) {
-    if (spec.moe) {
-      sum += model.moe->experts * (model.mlp_kind == MlpKind::gated ? 3 : 2) * model.hidden * model.moe->expert_ffn;
-    }
-  }
-  return sum;
-}
-
-void build_optimizer(const Transformer& model, const StepOptions& options, BlockTemplate& block) {
+void build_optimizer(const Transformer& model, const StepOptions& options, OpGraph& graph) {
+  const TrainedElements trained = trained_elements(graph);
+  BlockTemplate& block =
+      graph.templates.emplace_back(BlockTemplate{.name = "optimizer", .kind = BlockKind::optimizer, .instances = 1});
   BlockBuilder b(model, options, block);
-  const std::int64_t routed = routed_parameters(model);
   std::vector<TensorId> states;
   std::vector<Traffic> traffic;
   const auto add = [&](const std::string& name, std::vector<Extent> shape) {
@@ -313,10 +329,10 @@ void build_optimizer(const Transformer& model, const StepOptions& options, Block
                                 .persistent = true}));
     traffic.push_back({states.back(), options.costs.optimizer_traffic});
   };
-  add("optimizer_states", {{.dim = Dim::elements, .size = count_parameters(model).total - routed}});
-  if (routed > 0) {
+  add("optimizer_states", {{.dim = Dim::elements, .size = trained.dense}});
+  if (trained.of_experts > 0) {
     // Of the routed experts, which expert parallelism places by expert.
-    add("expert_states", {{.dim = Dim::elements, .size = routed / model.moe->experts},
+    add("expert_states", {{.dim = Dim::elements, .size = trained.of_experts / model.moe->experts},
                           {.dim = Dim::experts, .size = model.moe->experts}});
   }
   b.in(Phase::update);
@@ -387,6 +403,19 @@ Mask mask_of(const LayerSpec& layer, const StepOptions& options) {
   return mask;
 }
 
+TrainedElements trained_elements(const OpGraph& graph) {
+  TrainedElements sum;
+  for (const BlockTemplate& block : graph.templates) {
+    for (const Tensor& tensor : block.tensors) {
+      if (tensor.parameter && !tensor.frozen && !tensor.shared) {
+        (tensor.find(Dim::experts) != nullptr ? sum.of_experts : sum.dense) +=
+            block.instances * global_elements(tensor);
+      }
+    }
+  }
+  return sum;
+}
+
 OpGraph build_training_step(const Transformer& model, const StepOptions& options) {
   OpGraph graph;
   graph.micro_batches = options.micro_batches;
@@ -404,8 +433,7 @@ OpGraph build_training_step(const Transformer& model, const StepOptions& options
   }
   graph.templates.push_back({.name = "head", .kind = BlockKind::head, .instances = 1});
   build_head(model, options, graph.templates.back());
-  graph.templates.push_back({.name = "optimizer", .kind = BlockKind::optimizer, .instances = 1});
-  build_optimizer(model, options, graph.templates.back());
+  build_optimizer(model, options, graph);
   build_program(graph, of_layer);
   return graph;
 }

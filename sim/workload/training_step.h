@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "sim/workload/adapters.h"
 #include "sim/workload/op_graph.h"
 #include "sim/workload/transformer.h"
 
@@ -21,9 +22,14 @@ struct ElementwiseCosts {
   std::int64_t logits_kept{4};                ///< per logit, from loss forward to loss backward
   std::int64_t logits_forward_workspace{4};   ///< per logit, beside the bf16 logits and what is kept
   std::int64_t logits_backward_workspace{6};  ///< per logit, beside what was kept and the bf16 gradient
-  double optimizer_traffic{};                 ///< per parameter, on the GPU
-  std::int64_t optimizer_bytes{12};           ///< per parameter: master weight and two moments
-  std::int64_t gradient_bytes{2};             ///< per parameter, as accumulated
+  double quantise_traffic{};                  ///< per element of an activation that a low-precision GEMM takes
+  double quantise_weight_traffic{};           ///< per element of a weight, each time
+  std::int64_t quantise_launches{1};          ///< of one tensor
+  double adapter_traffic{};                   ///< per element of the output of a map with an adapter
+  std::int64_t adapter_launches{1};
+  double optimizer_traffic{};        ///< per parameter, on the GPU
+  std::int64_t optimizer_bytes{12};  ///< per parameter: master weight and two moments
+  std::int64_t gradient_bytes{2};    ///< per parameter, as accumulated
 };
 
 struct StepOptions {
@@ -35,7 +41,11 @@ struct StepOptions {
   std::optional<std::int64_t> sliding_window{};  ///< of every layer; one with a shorter window keeps that
   std::optional<BlockSparse> block_sparse{};     ///< of every layer, instead of windows and chunks
   DocumentEnds documents{};                      ///< of every sequence; null: each is one document
+  kernel::Precision gemm_precision{kernel::Precision::bf16};  ///< of the layers' linear maps; not the head's
+  bool quantised_gather{};                                    ///< weights travel as those GEMMs take them
+  std::optional<Adapters> adapters{};                         ///< what is trained instead of the weights
   ElementwiseCosts costs{};
+  std::int64_t vocabulary_multiple{1};   ///< embedding and head are padded to a multiple of this
   bool attention_synchronises{};         ///< the host drains the compute stream before each attention call
   Duration fixed_time_per_micro_step{};  ///< of the host: data, logging
   Duration fixed_time_per_step{};
@@ -49,8 +59,16 @@ struct StepOptions {
 /// The mask of a layer under these options.
 [[nodiscard]] Mask mask_of(const LayerSpec& layer, const StepOptions& options);
 
+/// Elements of the weights that are trained, all blocks together.
+struct TrainedElements {
+  std::int64_t dense{};
+  std::int64_t of_experts{};  ///< routed
+};
+[[nodiscard]] TrainedElements trained_elements(const OpGraph& graph);
+
 /// Model FLOPs of the whole step over all ranks (6·N·tokens and 3× attention forward, exact pair counts).
-/// The same for every strategy: what is repeated or reshaped does not count.
+/// The same for every strategy: what is repeated or reshaped does not count. A frozen weight has no gradient of its
+/// own to compute: 4·N·tokens, and 6 for each element of an adapter; the padding of a vocabulary counts for nothing.
 [[nodiscard]] Flops model_flops(const OpGraph& graph);
 /// Executed FLOPs of the whole step over all ranks.
 [[nodiscard]] Flops executed_flops(const OpGraph& graph);

@@ -16,7 +16,8 @@ namespace {
 
 bool same_sharding(const Extent& a, const Extent& b) {
   // KV replication changes the number of key/value heads in an element-wise op and nothing else.
-  return a.split == b.split && a.layout == b.layout && (a.size == b.size || a.dim == Dim::kv_heads);
+  return a.split == b.split && a.layout == b.layout && a.multiple == b.multiple &&
+         (a.size == b.size || a.dim == Dim::kv_heads);
 }
 
 AxisSet axes_of(const Extent& extent) {

@@ -46,8 +46,23 @@ TEST(Roofline, AThinProductIsLimitedByItsBytes) {
 
 TEST(Roofline, Fp8UsesItsOwnPeakAndAMissingOneIsTheUsersFault) {
   const Gemm gemm{.m = 256, .n = 256, .k = 1024, .precision = kernel::Precision::fp8};
-  EXPECT_NEAR(gemm_seconds(gemm, pencil_gpu(), pencil_profile()), (134.217728 + 1.0) * kMicrosecond, 1e-12);
+  spec::Gpu gpu = pencil_gpu();
+  gpu.low_precision_efficiency.value = 1.0;
+  EXPECT_NEAR(gemm_seconds(gemm, gpu, pencil_profile()), (134.217728 + 1.0) * kMicrosecond, 1e-12);
+  gpu.low_precision_efficiency.value = 0.5;
+  EXPECT_NEAR(gemm_seconds(gemm, gpu, pencil_profile()), (268.435456 + 1.0) * kMicrosecond, 1e-12);
   EXPECT_THROW((void)peak_rate(pencil_gpu(), kernel::Precision::nvfp4), RangeError);
+}
+
+TEST(Roofline, BlockScaledProductsNeedTheUnitsThatCameWithFp4) {
+  const spec::Gpu hopper = pencil_gpu();  // fp8 and no fp4
+  EXPECT_TRUE(has_rate(hopper, kernel::Precision::fp8));
+  EXPECT_FALSE(has_rate(hopper, kernel::Precision::mxfp8));
+  EXPECT_FALSE(has_rate(hopper, kernel::Precision::nvfp4));
+  spec::Gpu blackwell = hopper;
+  blackwell.fp4 = hopper.fp8;
+  EXPECT_TRUE(has_rate(blackwell, kernel::Precision::mxfp8));
+  EXPECT_TRUE(has_rate(blackwell, kernel::Precision::nvfp4));
 }
 
 // 2 heads of 512x512 pairs, 4·128·524288 = 268.4 MFLOP at 0.5 TFLOP/s; backward 2.5 times that with 3 launches.

@@ -111,11 +111,8 @@ TEST(Refusal, WhatIsNotYetSimulatedIsRefusedByName) {
     const char* plan{};
     const char* says{};
   };
-  const std::array<Refused, 13> all{{
+  const std::array<Refused, 9> all{{
       {"dtype: fp16", "", "'training.dtype': 'fp16' is not yet supported"},
-      {"gemm_precision: fp8", "", "'training.gemm_precision': 'fp8' is not yet supported"},
-      {"gemm_precision: mxfp8", "", "'mxfp8' is not yet supported"},
-      {"gemm_precision: nvfp4", "", "'nvfp4' is not yet supported"},
       {"recompute: {layers: 4}", "", "'training.recompute': 'layers' is not yet supported"},
       {"parameter_offload: cpu", "", "'training.parameter_offload': 'cpu' is not yet supported"},
       {"parameter_offload: nvme", "", "'nvme' is not yet supported"},
@@ -123,7 +120,6 @@ TEST(Refusal, WhatIsNotYetSimulatedIsRefusedByName) {
       {"optimizer: {name: muon}", "", "'training.optimizer.name': 'muon' is not yet supported"},
       {"optimizer: {offload: nvme}", "", "'training.optimizer.offload': 'nvme' is not yet supported"},
       {"", "data_replicate: 2", "'plans[0].data_replicate': above 1 is not yet supported"},
-      {"", "gemm_precision: fp8", "'plans[0].gemm_precision': 'fp8' is not yet supported"},
       {"checkpoint_offload: nvme", "", "'training.checkpoint_offload': 'nvme' is not yet supported"},
   }};
   for (const Refused& r : all) {
@@ -131,6 +127,18 @@ TEST(Refusal, WhatIsNotYetSimulatedIsRefusedByName) {
         complaints(study("{sequence_length: 1Mi, " + std::string(r.training) + "}", std::string("[{") + r.plan + "}]")),
         HasSubstr(r.says));
   }
+}
+
+TEST(Refusal, AdaptersThatMeanNothing) {
+  const auto says = [](const char* training) {
+    return complaints(study(std::string("{sequence_length: 1Mi, ") + training + "}", "[{}]"));
+  };
+  EXPECT_THAT(says("base_precision: nf4"), HasSubstr("base_precision nf4 is of frozen weights"));
+  EXPECT_THAT(says("trainable: {lora: {targets: [q_prj]}}"),
+              HasSubstr("'training.trainable.lora.targets': unknown linear map 'q_prj'; did you mean 'q_proj'?"));
+  EXPECT_THAT(says("trainable: {lora: {rank: 0}}"), HasSubstr("'training.trainable.lora.rank': 0 is outside 1 to"));
+  EXPECT_THAT(says("trainable: {}"), HasSubstr("'training.trainable': 'lora' is needed"));
+  EXPECT_THAT(says("trainable: lora"), HasSubstr("'training.trainable'"));
 }
 
 }  // namespace

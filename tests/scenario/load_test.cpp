@@ -65,6 +65,26 @@ TEST(Load, AThousandPlansAreTakenAndNotOneMore) {
   EXPECT_THAT(complaints(with_plans(1001)), testing::HasSubstr("1001 plans; at most 1000"));
 }
 
+TEST(Load, AdaptersAndPrecisionOfAPlanReplaceThoseOfTraining) {
+  const Scenario s =
+      parsed(study("{sequence_length: 4Ki, trainable: {lora: {rank: 8, targets: [q_proj, v_proj]}}, "
+                   "base_precision: nf4}",
+                   "[{}, {trainable: {lora: {}}, gemm_precision: fp8}, {trainable: all, "
+                   "base_precision: bf16}]"));
+  const auto& lora = s.plans[0].plan.adapters;
+  ASSERT_TRUE(lora);
+  EXPECT_EQ(lora->rank, 8);
+  EXPECT_THAT(lora->targets, ElementsAre("q_proj", "v_proj"));
+  EXPECT_EQ(lora->base, workload::BaseWeights::nf4);
+  EXPECT_EQ(s.plans[0].plan.gemm_precision, kernel::Precision::bf16);
+  EXPECT_EQ(s.plans[1].plan.adapters->rank, 16);
+  EXPECT_TRUE(s.plans[1].plan.adapters->targets.empty()) << "all linear maps";
+  EXPECT_EQ(s.plans[1].plan.gemm_precision, kernel::Precision::fp8);
+  EXPECT_FALSE(s.plans[2].plan.adapters);
+  EXPECT_THAT(names(s),
+              ElementsAre("data=8", "data=8,gemm_precision=fp8,trainable.lora=rank 16", "data=8,trainable=all"));
+}
+
 TEST(Load, LengthsAreDrawnBySeedAndMean) {
   const auto ends = [](const char* more) {
     return *parsed(study(fmt::format("{{sequence_length: {{distribution: {{kind: lognormal, pack_to: 64Ki, {}}}}}}}",

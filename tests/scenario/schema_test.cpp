@@ -51,6 +51,7 @@ std::map<std::string, const Node*> sections(const Node& schema) {
   const Node& attention = at(training, {"attention", "properties"});
   const Node& mask = at(alternative(attention, "mask"), {"properties"});
   const Node& length = at(alternative(training, "sequence_length"), {"properties"});
+  const Node& trainable = at(alternative(training, "trainable"), {"properties"});
   return {{"scenario", &at(schema, {"properties"})},
           {"cluster", &at(schema, {"$defs", "cluster", "properties"})},
           {"network", &at(schema, {"$defs", "network", "properties"})},
@@ -59,6 +60,8 @@ std::map<std::string, const Node*> sections(const Node& schema) {
           {"mask", &mask},
           {"block_sparse", &at(mask, {"block_sparse", "properties"})},
           {"sequence_length", &length},
+          {"trainable", &trainable},
+          {"lora", &at(trainable, {"lora", "properties"})},
           {"distribution", &at(length, {"distribution", "properties"})},
           {"optimizer", &at(training, {"optimizer", "properties"})}};
 }

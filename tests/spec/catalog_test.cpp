@@ -179,6 +179,9 @@ TEST(Shipped, StatesOfEveryStackSumToWhatItsPapersSay) {
   EXPECT_FALSE(shipped().load_framework("deepspeed-hf").loss_tile_tokens.has_value());
   EXPECT_EQ(shipped().load_framework("deepspeed-hf").ring_gradient_wire_bytes.source, "default");
   EXPECT_EQ(shipped().load_framework("trl-fsdp2").loss_tile_tokens->value, 256);
+  EXPECT_EQ(shipped().load_framework("torchtitan").loss_tiles->value, 8);
+  EXPECT_EQ(shipped().load_framework("arctic-training").tiled_logits_bytes->value, 2);
+  EXPECT_FALSE(shipped().load_framework("deepspeed-hf").tiled_logits_bytes.has_value());
   EXPECT_EQ(shipped().load_framework("trl-fsdp2").gradient_wire_bytes.value, 2.0) << "accelerate reduces in bf16";
   EXPECT_EQ(shipped().load_framework("torchtitan").gradient_wire_bytes.value, 4.0) << "torchtitan only in fp32";
 }

@@ -245,6 +245,11 @@ TEST_F(RefusedFramework, TilesOfTokensWithoutACount) {
               ElementsAre(HasSubstr("loss_tile_tokens goes with loss_tiling tokens, and only with it")));
 }
 
+TEST_F(RefusedFramework, ANumberOfTilesWithoutItsRule) {
+  EXPECT_THAT(with_framework("torchtitan", "loss_tiling: {value: count", "loss_tiling: {value: hidden"),
+              ElementsAre(HasSubstr("loss_tiles goes with loss_tiling count, and only with it")));
+}
+
 TEST_F(RefusedFramework, AWordThatIsNone) {
   EXPECT_THAT(with_framework("torchtitan", "{value: every-second-gemm", "{value: every-second-gem"),
               ElementsAre(HasSubstr("did you mean 'every-second-gemm'")));

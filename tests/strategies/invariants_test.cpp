@@ -44,14 +44,17 @@ std::string text(const lab::Bench& bench) {
       "accumulation {} attention {} "
       "heads in {} chunk {} mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} tiled mlp {} loss "
       "{} pattern {} window "
-      "{} documents {}",
+      "{} documents {} precision {} adapters {}",
       bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], p.mesh.sizes[4],
       p.virtual_stages, p.mesh.expert, name(p.ring_layout), static_cast<int>(p.ring_exchange), p.sequence_length,
       p.micro_batch, p.accumulation, static_cast<int>(p.attention), p.head_chunks, p.sequence_chunk.value_or(0),
       static_cast<int>(p.mask), static_cast<int>(p.recompute), static_cast<int>(p.checkpoint_offload), p.zero,
       static_cast<int>(p.optimizer_offload), p.tiled_mlp, p.tiled_loss,
       p.block_sparse ? describe(*p.block_sparse) : "-", p.sliding_window.value_or(0),
-      p.documents ? p.documents->size() : 0);
+      p.documents ? p.documents->size() : 0, static_cast<int>(p.gemm_precision),
+      p.adapters ? fmt::format("{} of {} base {}", p.adapters->rank, p.adapters->targets.size(),
+                               static_cast<int>(p.adapters->base))
+                 : "-");
 }
 
 class Generator {
@@ -124,7 +127,22 @@ class Generator {
       plan.sequence_chunk = plan.sequence_length / static_cast<std::int64_t>(1 + pick(6));
       plan.mesh.set_size(MeshAxis::ring, 1);
     }
+    pick_weights(bench);
     return bench;
+  }
+
+  /// Half of the plans: low-precision products, adapters, or both.
+  void pick_weights(lab::Bench& bench) {
+    if (pick(4) == 0) {
+      bench.plan.gemm_precision = static_cast<kernel::Precision>(1 + pick(3));
+      bench.framework.quantised_gather.value = static_cast<std::int64_t>(pick(2));
+    }
+    if (pick(4) == 0) {
+      bench.plan.adapters = Adapters{.rank = 8, .base = pick_enum<BaseWeights>(2)};
+      if (pick(2) == 0) {
+        bench.plan.adapters->targets = {"q_proj", "v_proj", "down_proj"};
+      }
+    }
   }
 
   /// Half of the plans: a window, blocks, or documents packed together.
@@ -199,8 +217,11 @@ bool repeats_or_pads(const lab::Bench& bench) {
   const std::int64_t t = bench.plan.mesh.size(MeshAxis::tensor);
   return t > bench.model.kv_heads || bench.model.vocab % t != 0 || has_unequal_experts(bench);
 }
-bool recomputes(const Plan& plan) {
-  return plan.recompute != Recompute::none || plan.tiled_mlp || plan.head_chunks > 1 || plan.sequence_chunks() > 1;
+bool recomputes(const lab::Bench& bench) {
+  const Plan& plan = bench.plan;
+  const bool tiles_loss = plan.tiled_loss || bench.framework.loss_always_tiled.value != 0;
+  return plan.recompute != Recompute::none || plan.tiled_mlp || plan.head_chunks > 1 || plan.sequence_chunks() > 1 ||
+         (tiles_loss && bench.framework.tiled_loss_gemms.value > 3);
 }
 
 TEST(Invariants, hold_for_every_legal_plan) {
@@ -225,7 +246,7 @@ TEST(Invariants, hold_for_every_legal_plan) {
     const double model = model_flops(logical).value();
     ASSERT_NEAR(model_flops(parallel).value() / model, 1, 1e-12);
     const double executed = executed_flops(parallel).value() / executed_flops(logical).value();
-    if (recomputes(bench.plan)) {
+    if (recomputes(bench)) {
       ASSERT_GE(executed, 1 - 1e-12);
     } else if (!repeats_or_pads(bench)) {
       ASSERT_NEAR(executed, 1, 1e-12);

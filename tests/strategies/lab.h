@@ -77,15 +77,22 @@ struct Bench {
                                      .norm_saved = static_cast<std::int64_t>(f.norm_saved.value),
                                      .optimizer_traffic = f.optimizer_traffic.value,
                                      .gradient_bytes = static_cast<std::int64_t>(f.gradient_bytes.value)};
-    return workload::build_training_step(model, {.sequence_length = plan.sequence_length,
-                                                 .batch = plan.micro_batch * plan.mesh.size(MeshAxis::data),
-                                                 .micro_batches = plan.accumulation,
-                                                 .attention = plan.attention,
-                                                 .mask = plan.mask,
-                                                 .sliding_window = plan.sliding_window,
-                                                 .block_sparse = plan.block_sparse,
-                                                 .documents = plan.documents,
-                                                 .costs = costs});
+    return workload::build_training_step(
+        model,
+        {.sequence_length = plan.sequence_length,
+         .batch = plan.micro_batch * plan.mesh.size(MeshAxis::data),
+         .micro_batches = plan.accumulation,
+         .attention = plan.attention,
+         .mask = plan.mask,
+         .sliding_window = plan.sliding_window,
+         .block_sparse = plan.block_sparse,
+         .documents = plan.documents,
+         .gemm_precision = plan.gemm_precision,
+         .quantised_gather = f.quantised_gather.value != 0 && plan.zero == 3,
+         .adapters = plan.adapters,
+         .costs = costs,
+         .vocabulary_multiple =
+             f.vocabulary_multiple.value == 1 ? 1 : f.vocabulary_multiple.value * plan.mesh.size(MeshAxis::tensor)});
   }
 
   /// The named passes over the logical graph, in the catalogue's order; types hold after each.

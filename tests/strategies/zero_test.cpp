@@ -130,5 +130,50 @@ TEST(Zero, a_framework_that_prefetches_nothing_does_not_block_itself) {
   EXPECT_THAT(verify(bench.after({"data", "recompute", "zero"})), testing::IsEmpty());
 }
 
+TEST(Zero, adapters_are_all_whose_gradients_and_states_are_shared) {
+  // llama-3.1-8b, rank 16 on q and v: 16·(8192 + 5120) elements a layer. 8 ranks scatter their bf16 gradients.
+  Plan plan = lab::plain_plan(8192);
+  plan.mesh.set_size(MeshAxis::data, 8);
+  plan.adapters = Adapters{.targets = {"q_proj", "v_proj"}};
+  plan.zero = 2;
+  const OpGraph graph = lab::bench("llama-3.1-8b", plan).after({"data", "zero"});
+  constexpr std::int64_t kLayer = 16 * (8192 + 5120);
+  EXPECT_EQ(lab::sent(graph, {.phase = Phase::backward, .purpose = Purpose::gradients}), 7.0 / 8 * kLayer * 2);
+  for (const Tensor& tensor : graph.templates.back().tensors) {
+    if (tensor.kind == MemoryKind::optimizer_states) {
+      EXPECT_EQ(local_elements(tensor, graph.mesh), 2 * kLayer / 8);
+    }
+  }
+}
+
+TEST(Zero, gathers_four_bit_weights_in_four_bits) {
+  // Frozen or not, weights are sharded and gathered: 4096² of q and 4096·1024 of k, 16,384 elements in 8452 bytes.
+  Plan plan = lab::plain_plan(8192);
+  plan.mesh.set_size(MeshAxis::data, 8);
+  plan.adapters = Adapters{.base = BaseWeights::nf4};
+  plan.zero = 3;
+  lab::Bench bench = lab::bench("llama-3.1-8b", plan);
+  bench.framework.persistence_elements.value = 16 * 18432;  // adapters and norms are never cut
+  const OpGraph graph = bench.after({"data", "zero"});
+  constexpr double kElements = 2.0 * 4096 * 4096 + 2.0 * 4096 * 1024 + 3.0 * 4096 * 14336;
+  EXPECT_DOUBLE_EQ(lab::sent(graph, {.phase = Phase::forward, .purpose = Purpose::parameters}),
+                   7.0 / 8 * kElements * 8452 / 16384);
+}
+
+TEST(Zero, gathers_in_one_byte_where_the_stack_casts_its_shards) {
+  Plan plan = lab::plain_plan(8192);
+  plan.mesh.set_size(MeshAxis::data, 8);
+  plan.gemm_precision = kernel::Precision::fp8;
+  plan.zero = 3;
+  lab::Bench bench = lab::bench("llama-3.1-8b", plan);
+  bench.framework.persistence_elements.value = 100'000;
+  constexpr double kElements = 2.0 * 4096 * 4096 + 2.0 * 4096 * 1024 + 3.0 * 4096 * 14336;
+  const lab::Asked forward{.phase = Phase::forward, .purpose = Purpose::parameters};
+  for (const std::int64_t cast : {0, 1}) {
+    bench.framework.quantised_gather.value = cast;
+    EXPECT_DOUBLE_EQ(lab::sent(bench.after({"data", "zero"}), forward), 7.0 / 8 * kElements * (cast == 1 ? 1 : 2));
+  }
+}
+
 }  // namespace
 }  // namespace ulysim::strategies

@@ -81,5 +81,23 @@ TEST_F(Llama2, AWholeRunCostsWhatItsTokensTake) {
   EXPECT_NEAR(f.total_cost.value(), 16.0 * hours, 1e-6 * hours);
 }
 
+TEST(Precision, IsRefusedByNameWhereGpuOrStackHaveNone) {
+  const auto why = [](const char* node, const char* training) {
+    const scenario::Scenario s = parse({.cluster = std::string("{node: ") + node + "}",
+                                        .training = std::string("{sequence_length: 4Ki, ") + training + "}",
+                                        .plans = "[{}]"});
+    std::string all;
+    for (const Infeasible& reason : check(s, s.plans.front())) {
+      all += reason.reason + "\n";
+    }
+    return all;
+  };
+  EXPECT_EQ(why("dgx-a100", "gemm_precision: fp8, framework: megatron-core"), "a100-80-sxm has no fp8 matrix units\n");
+  EXPECT_EQ(why("dgx-h100", "gemm_precision: mxfp8, framework: megatron-core"), "h100-sxm has no mxfp8 matrix units\n");
+  EXPECT_EQ(why("dgx-h100", "gemm_precision: fp8"), "no recipe of deepspeed-hf for fp8 products is known\n");
+  EXPECT_EQ(why("dgx-h100", "gemm_precision: fp8, framework: megatron-core"), "");
+  EXPECT_EQ(why("dgx-b200", "gemm_precision: nvfp4, framework: megatron-core"), "");
+}
+
 }  // namespace
 }  // namespace ulysim::study

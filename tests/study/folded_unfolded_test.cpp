@@ -58,6 +58,14 @@ TEST(Folding, HoldsForUnevenRings) {
                                "{ring: 4, data: 2, ring_layout: contiguous, gradient_accumulation: 2}]"}));
 }
 
+TEST(Folding, HoldsForAdaptersAndLowPrecision) {
+  expect_equal(parse({.training = "{sequence_length: 16Ki, framework: megatron-core, tiled_loss: true, "
+                                  "trainable: {lora: {rank: 8}}, base_precision: nf4}",
+                      .plans = "[{ulysses: 8}, {tensor: 4, data: 2, zero: 1}, {data: 8, zero: 3, gemm_precision: fp8}, "
+                               "{ring: 4, tensor: 2, gemm_precision: fp8, trainable: all, base_precision: bf16}, "
+                               "{data: 8, framework: trl-fsdp2}]"}));
+}
+
 TEST(Folding, HoldsOnTwoNodes) {
   expect_equal(
       parse({.cluster = "{node: dgx-h100, nodes: 2}",

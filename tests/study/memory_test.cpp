@@ -69,6 +69,19 @@ TEST_F(Tiny, StatesAreShardedAsTheStageSays) {
   }
 }
 
+TEST_F(Tiny, AdaptersLeaveFrozenWeightsAlone) {
+  // Rank 4 on q, k, v and o: 4·(512 + 512) elements each, the MLP's three 4·(512 + 1024), in four layers, on 8 ranks of
+  // ZeRO-2: states 12 bytes, summed gradients 2. Weights are whole, the matrices of a layer in 8452 bytes for 16,384.
+  const std::string training = "{sequence_length: 8Ki, zero: 2, trainable: {lora: {rank: 4}}, base_precision: nf4}";
+  const Books b = books(training, "{}");
+  constexpr std::int64_t kAdapters = kLayers * 4 * (4 * 1024 + 3 * 1536);
+  constexpr std::int64_t kMatrices = kLayers * (4 * kHidden * kHidden + 3 * kHidden * 1024);
+  EXPECT_EQ(at_peak(b, workload::MemoryKind::optimizer_states), kAdapters / 8 * 12);
+  EXPECT_EQ(at_peak(b, workload::MemoryKind::weights),
+            kMatrices / 16384 * 8452 + 2 * (kParameters - kMatrices + kAdapters));
+  EXPECT_LE(at_peak(b, workload::MemoryKind::gradients), kAdapters * 4);
+}
+
 TEST_F(Tiny, SequenceRanksShareStatesToo) {
   const Books data = books("{sequence_length: 2048}", "{}");
   for (const std::string plan : {"{ulysses: 8}", "{ring: 8}", "{ulysses: 2, ring: 2, data: 2}"}) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "sim/workload/hf_config.h"
@@ -154,6 +156,130 @@ TEST(TrainingStep, every_parameter_is_in_one_tensor) {
       }
     }
     EXPECT_EQ(sum, count_parameters(t).total) << name;
+  }
+}
+
+// Adapters. A map in→out has rank·(in + out) elements in A and B.
+
+TEST(Adapters, are_all_that_is_trained) {
+  // llama-3.1-8b, rank 16, 32 layers: q and o 4096 + 4096 each, k and v 4096 + 1024 each, three of 4096 + 14336.
+  const OpGraph all = build_training_step(model("llama-3.1-8b"), {.sequence_length = 4096, .adapters = Adapters{}});
+  EXPECT_EQ(trained_elements(all).dense, 16LL * 32 * (2 * 8192 + 2 * 5120 + 3 * 18432));
+  const OpGraph two = build_training_step(
+      model("llama-3.1-8b"), {.sequence_length = 4096, .adapters = Adapters{.targets = {"q_proj", "v_proj"}}});
+  EXPECT_EQ(trained_elements(two).dense, 16LL * 32 * (8192 + 5120));
+  for (const BlockTemplate& block : two.templates) {
+    for (const Tensor& tensor : block.tensors) {
+      if (tensor.kind == MemoryKind::optimizer_states) {
+        EXPECT_EQ(global_elements(tensor), 16LL * 32 * (8192 + 5120));
+      }
+      if (tensor.kind == MemoryKind::gradients) {
+        EXPECT_NE(tensor.find(Dim::adapter), nullptr) << tensor.name << " is of a frozen weight";
+      }
+    }
+  }
+  EXPECT_TRUE(verify_shapes(two).empty());
+}
+
+TEST(Adapters, frozen_weights_cost_four_flops_a_token_and_adapters_six) {
+  constexpr double kLayer = 2.0 * 4096 * 4096 + 2.0 * 4096 * 1024 + 3.0 * 4096 * 14336;
+  constexpr double kMatrices = 32 * kLayer + 4096.0 * 128256;
+  constexpr double kAdapters = 16.0 * 32 * (2 * 8192 + 2 * 5120 + 3 * 18432);
+  constexpr double kTokens = 65536;
+  constexpr double kPairs = kTokens * (kTokens + 1) / 2;
+  const OpGraph graph = build_training_step(model("llama-3.1-8b"), {.sequence_length = 65536, .adapters = Adapters{}});
+  EXPECT_DOUBLE_EQ(model_flops(graph).value(),
+                   (4 * kMatrices + 6 * kAdapters) * kTokens + 12.0 * 32 * 32 * 128 * kPairs);
+}
+
+TEST(Adapters, experts_have_their_own) {
+  // mixtral-8x7b, 32 layers: of each of 8 experts up 4096→14336 and down, rank 4; the router has none.
+  const OpGraph graph = build_training_step(
+      model("mixtral-8x7b"),
+      {.sequence_length = 4096, .adapters = Adapters{.rank = 4, .targets = {"up_proj", "down_proj"}}});
+  EXPECT_EQ(trained_elements(graph).of_experts, 32LL * 8 * 2 * 4 * (4096 + 14336));
+  EXPECT_EQ(trained_elements(graph).dense, 0);
+  EXPECT_TRUE(verify_shapes(graph).empty());
+}
+
+TEST(Adapters, four_bit_weights_are_made_bf16_before_each_use) {
+  const OpGraph graph = build_training_step(model("llama-3.1-8b"),
+                                            {.sequence_length = 4096, .adapters = Adapters{.base = BaseWeights::nf4}});
+  const BlockTemplate& layer = graph.templates[1];
+  // 16,384 elements: half a byte each, 256 scales of a byte and one of 4. A 4096 × 4096 matrix has 1024 of those.
+  std::int64_t seen = 0;
+  for (const Tensor& tensor : layer.tensors) {
+    if (tensor.name == "w_q") {
+      EXPECT_EQ(local_bytes(tensor, graph.mesh).value(), 1024LL * (8192 + 256 + 4));
+      ++seen;
+    }
+    if (tensor.name.rfind("w_q_dequantise", 0) == 0) {
+      EXPECT_EQ(local_bytes(tensor, graph.mesh).value(), 4096LL * 4096 * 2);
+      EXPECT_FALSE(tensor.persistent);
+      ++seen;
+    }
+  }
+  EXPECT_EQ(seen, 3) << "one tensor of each pass";
+  for (const Phase phase : {Phase::forward, Phase::backward}) {
+    const auto& ops = layer.body(phase).ops;
+    EXPECT_EQ(std::count_if(ops.begin(), ops.end(), [](const Op& op) { return op.name.rfind("dequantise", 0) == 0; }),
+              7)
+        << "q, k, v, o, gate, up, down";
+  }
+  for (const Tensor& tensor : graph.templates.front().tensors) {
+    EXPECT_EQ(tensor.block_elements, 1) << "the embedding stays bf16";
+  }
+}
+
+// Low precision.
+
+TEST(Precision, is_of_the_layers_linear_maps_alone) {
+  for (const kernel::Precision precision :
+       {kernel::Precision::fp8, kernel::Precision::mxfp8, kernel::Precision::nvfp4}) {
+    const OpGraph plain = build_training_step(model("mixtral-8x7b"), {.sequence_length = 4096});
+    const OpGraph graph =
+        build_training_step(model("mixtral-8x7b"), {.sequence_length = 4096, .gemm_precision = precision});
+    EXPECT_EQ(model_flops(graph).value(), model_flops(plain).value());
+    std::int64_t low = 0;
+    for (const BlockTemplate& block : graph.templates) {
+      for (const Body& body : block.bodies) {
+        for (const Op& op : body.ops) {
+          const auto* work = std::get_if<GemmWork>(&op.work);
+          const bool router = op.name.rfind("router", 0) == 0;
+          if (work != nullptr) {
+            const bool layer = block.kind == BlockKind::layer && !router;
+            EXPECT_EQ(work->precision, layer ? precision : kernel::Precision::bf16) << block.name << " " << op.name;
+            low += layer ? 1 : 0;
+          }
+        }
+      }
+    }
+    EXPECT_EQ(low, 3 * 7) << "q, k, v, o, and gate, up, down of the experts: forward and two backward";
+    EXPECT_TRUE(verify_shapes(graph).empty());
+  }
+}
+
+TEST(Precision, what_waits_for_backward_waits_quantised) {
+  // The input of q, k and v is kept for their weights' gradients: in fp8 a byte an element, mxfp8 33 for 32, nvfp4 9
+  // for 16; in bf16 nothing reads it after it was cast.
+  const std::array<std::pair<kernel::Precision, double>, 3> kinds{
+      {{kernel::Precision::fp8, 1.0}, {kernel::Precision::mxfp8, 33.0 / 32}, {kernel::Precision::nvfp4, 9.0 / 16}}};
+  for (const auto& [precision, bytes] : kinds) {
+    const OpGraph graph =
+        build_training_step(model("llama-3.1-8b"), {.sequence_length = 4096, .gemm_precision = precision});
+    const BlockTemplate& layer = graph.templates[1];
+    std::int64_t read = 0;
+    for (const Op& op : layer.body(Phase::backward).ops) {
+      for (const TensorId id : op.reads) {
+        EXPECT_NE(layer.tensor(id).name, "normed") << op.name;
+        if (layer.tensor(id).name == "normed_quantise") {
+          ++read;
+          EXPECT_DOUBLE_EQ(static_cast<double>(local_bytes(layer.tensor(id), graph.mesh).value()),
+                           4096.0 * 4096 * bytes);
+        }
+      }
+    }
+    EXPECT_EQ(read, 3) << "the gradients of q, k and v";
   }
 }
 
