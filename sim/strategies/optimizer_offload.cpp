@@ -31,7 +31,7 @@ class OptimizerOffload final : public Strategy {
     }
     for (BlockTemplate& block : graph.templates) {
       if (block.kind == BlockKind::optimizer) {
-        move_optimizer(*context.framework, block);
+        move_optimizer(context, block);
         continue;
       }
       for (Body& body : block.bodies) {
@@ -53,7 +53,7 @@ class OptimizerOffload final : public Strategy {
                                block.tensor(op.writes[0]).persistent &&
                                block.tensor(op.writes[0]).kind == MemoryKind::gradients;
       const bool reduces_last = is_collective(op) && op.purpose == Purpose::gradients && !op.writes.empty() &&
-                                block.tensor(op.writes[0]).persistent;
+                                block.tensor(op.writes[0]).persistent && block.tensor(op.writes[0]).partial.empty();
       if (!accumulates && !reduces_last) {
         out.push_back(std::move(op));
         continue;
@@ -113,7 +113,8 @@ class OptimizerOffload final : public Strategy {
     body.ops = std::move(out);
   }
 
-  static void move_optimizer(const spec::Framework& framework, BlockTemplate& block) {
+  static void move_optimizer(const PlanContext& context, BlockTemplate& block) {
+    const spec::Framework& framework = *context.framework;
     HostWork work{.node_rate = framework.host_adam_rate.value};
     std::vector<TensorId> from;
     std::vector<TensorId> to;
@@ -143,6 +144,9 @@ class OptimizerOffload final : public Strategy {
     adam.stream = Stream::host_work;
     adam.host_waits = true;
     adam.writes.insert(adam.writes.end(), from.begin(), from.end());
+    if (context.plan->parameter_offload != Offload::none) {
+      return;  // the weights stay on the host
+    }
     Op copy{.name = "return_updated_weights",
             .work = CopyWork{},
             .reads = std::move(from),

@@ -38,6 +38,7 @@ struct Plan {
   Offload checkpoint_offload{Offload::none};
   std::int64_t zero{3};  ///< 0…3, over data × sequence ranks
   Offload optimizer_offload{Offload::none};
+  Offload parameter_offload{Offload::none};
   bool tiled_mlp{};
   bool tiled_loss{};
 

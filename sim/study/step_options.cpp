@@ -46,6 +46,7 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
           std::max<std::int64_t>(1, whole(f.logits_peak_bytes.value - f.logits_kept_bytes.value - kBf16)),
       .optimizer_traffic = f.optimizer_traffic.value,
       .optimizer_bytes = whole(f.master_bytes.value + f.moments_bytes.value),
+      .weight_bytes = whole(f.weight_bytes.value),
       .gradient_bytes = whole(f.gradient_bytes.value),
   };
   return {.sequence_length = plan.sequence_length,

@@ -23,6 +23,7 @@ struct ElementwiseCosts {
   std::int64_t logits_backward_workspace{6};  ///< per logit, beside what was kept and the bf16 gradient
   double optimizer_traffic{};                 ///< per parameter, on the GPU
   std::int64_t optimizer_bytes{12};           ///< per parameter: master weight and two moments
+  std::int64_t weight_bytes{2};               ///< per parameter, as kept between steps
   std::int64_t gradient_bytes{2};             ///< per parameter, as accumulated
 };
 
