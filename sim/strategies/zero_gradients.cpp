@@ -418,7 +418,11 @@ std::int64_t reduce_bucket(const PlanContext& context) {
   if (context.framework->gather_unit.value == spec::GatherUnit::layer) {
     bucket = 0;
     for (std::size_t layer = 0; layer < context.model->layer_specs.size(); ++layer) {
-      bucket = std::max(bucket, layer_parameters(*context.model, layer).total() / mesh.size(MeshAxis::tensor));
+      const LayerParameters each = layer_parameters(*context.model, layer);
+      const std::int64_t experts = each.experts / mesh.expert;
+      // Experts that others share are a unit of their own.
+      const std::int64_t unit = mesh.expert == 1 ? each.total() : std::max(each.total() - each.experts, experts);
+      bucket = std::max(bucket, unit / mesh.size(MeshAxis::tensor));
     }
   }
   return std::min(bucket, whole / (mesh.size(MeshAxis::tensor) * mesh.size(MeshAxis::pipeline)));
