@@ -139,8 +139,8 @@ enum class When : std::uint8_t { every_micro_batch, last_micro_batch, first_micr
 
 /// A pool of credits: an op with `acquire` waits until fewer than `window` holders are out; the op with `release`
 /// returns one. Item j so cannot start before item j−window is released, across layers.
-enum class CreditPool : std::uint8_t { none, parameters, checkpoint_fetch };
-inline constexpr std::size_t kCreditPools = 3;
+enum class CreditPool : std::uint8_t { none, parameters, checkpoint_fetch, reductions };
+inline constexpr std::size_t kCreditPools = 4;
 
 /// Part of a block: passes find what they rewrite by this, not by name.
 enum class Region : std::uint8_t { other, core_attention, mlp, loss, experts };
