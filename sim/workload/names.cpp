@@ -51,9 +51,9 @@ const char* name(CollectiveKind kind) {
 
 const char* name(Stream stream) {
   constexpr std::array<const char*, kStreams> kNames{
-      "compute",      "tensor_comm",     "ulysses_comm",   "ring_comm",       "zero_gather",
-      "zero_reduce",  "device_to_host",  "host_to_device", "host_work",       "expert_comm",
-      "forward_send", "forward_receive", "backward_send",  "backward_receive"};
+      "compute",        "tensor_comm",      "ulysses_comm", "ring_comm",   "zero_gather",  "zero_reduce",
+      "device_to_host", "host_to_device",   "host_work",    "expert_comm", "forward_send", "forward_receive",
+      "backward_send",  "backward_receive", "nvme_read",    "nvme_write"};
   return kNames.at(static_cast<std::size_t>(stream));
 }
 

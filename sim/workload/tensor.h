@@ -51,7 +51,8 @@ struct Extent {
   }
 };
 
-enum class Space : std::uint8_t { gpu, host };
+/// Of a rank: its GPU, the memory of its host, the drives of its host.
+enum class Space : std::uint8_t { gpu, host, nvme };
 
 /// What a tensor's bytes are reported as.
 enum class MemoryKind : std::uint8_t {
@@ -84,6 +85,7 @@ struct Tensor {
   bool persistent{};      ///< allocated for the whole step (weights, gradient shards, optimizer states)
   bool parameter{};       ///< a trainable weight that ops read
   bool shared{};          ///< the storage of another block's tensor (tied embeddings): not counted again
+  bool pinned{};          ///< in host memory: a block of pinned memory of its own
   std::int32_t loop{-1};  ///< lives inside one trip of this loop of its body: tokens are divided by the trips
 
   [[nodiscard]] const Extent* find(Dim dim) const;
