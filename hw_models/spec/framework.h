@@ -143,7 +143,8 @@ struct Framework {
   std::optional<OptimizerSwap> optimizer_swap{};
   std::optional<Loading> loading{};
   Sourced<double> host_bytes_per_parameter{};             ///< in host memory with the optimizer offloaded (weights not)
-  Sourced<double> host_pinned_bytes{};                    ///< of these, in pinned blocks of one chunk each
+  Sourced<double> host_pinned_bytes{};                    ///< of these, in one block of pinned memory
+  Sourced<double> host_pinned_chunk_bytes{};              ///< and in pinned blocks of `optimizer_chunk_elements` each
   Sourced<double> host_weight_bytes{};                    ///< and for offloaded weights beside
   Sourced<double> offload_gradient_d2h_bytes{};           ///< every micro-step, as buckets are reduced
   Sourced<double> offload_gradient_h2d_bytes{};           ///< every micro-step

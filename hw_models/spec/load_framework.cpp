@@ -101,6 +101,7 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "optimizer_transient_bytes", out.optimizer_transient_bytes, kPerElement);
   read_sourced_or_default(map, "optimizer_chunk_elements", out.optimizer_chunk_elements, kElements);
   read_sourced_or_default(map, "host_pinned_bytes", out.host_pinned_bytes, kPerElement);
+  read_sourced_or_default(map, "host_pinned_chunk_bytes", out.host_pinned_chunk_bytes, kPerElement);
   out.bf16_states = read_states(map, "bf16_states");
   out.eight_bit_states = read_states(map, "eight_bit_states");
   out.optimizer_swap = read_swap(map);

@@ -25,9 +25,10 @@ const char* name(MeshAxis axis) {
 }
 
 const char* name(Dim dim) {
-  constexpr std::array<const char*, 17> kNames{"batch",   "tokens",    "hidden",   "heads",      "kv_heads", "head_dim",
+  constexpr std::array<const char*, 21> kNames{"batch",   "tokens",    "hidden",   "heads",      "kv_heads", "head_dim",
                                                "ffn",     "vocab",     "elements", "v_head_dim", "nope_dim", "q_latent",
-                                               "kv_down", "kv_latent", "experts",  "slots",      "router"};
+                                               "kv_down", "kv_latent", "experts",  "slots",      "router",   "matrices",
+                                               "rows",    "columns",   "gram"};
   return kNames.at(static_cast<std::size_t>(dim));
 }
 

@@ -9,7 +9,8 @@
 
 namespace ulysim::workload {
 
-/// A part of a body that runs `trips` times in a row, each time on 1/trips of the tokens (a tiled MLP).
+/// A part of a body that runs `trips` times in a row, each time on 1/trips of the tokens (a tiled MLP) or of the
+/// matrices (Muon).
 struct Loop {
   std::string name{};
   std::int64_t trips{1};

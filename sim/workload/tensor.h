@@ -28,6 +28,10 @@ enum class Dim : std::uint8_t {
   experts,     ///< routed experts
   slots,       ///< tokens of one routed expert: each token stands there once for each expert that it visits
   router,      ///< scores of the router, one for each routed expert
+  matrices,    ///< of one shape, that an optimizer treats as matrices (Muon)
+  rows,        ///< of such a matrix, the shorter side
+  columns,     ///< and the longer one
+  gram,        ///< the other side of rows × rows
 };
 [[nodiscard]] const char* name(Dim dim);
 
@@ -94,6 +98,9 @@ struct Tensor {
   [[nodiscard]] const Extent* rows() const;
   [[nodiscard]] Extent* rows();
 };
+
+/// A weight that multiplies: neither norm nor bias.
+[[nodiscard]] bool is_matrix(const Tensor& tensor);
 
 /// Local size of one extent: ceil(size / product of the split axes' sizes), of the busiest rank.
 [[nodiscard]] std::int64_t local_size(const Extent& extent, const Mesh& mesh);
