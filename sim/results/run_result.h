@@ -145,11 +145,12 @@ struct Figures {
 enum class Limit : std::uint8_t {
   gpu_memory,
   host_memory,
+  nvme,
   heads,           ///< heads do not divide by the degrees, at any length
   plan,            ///< the plan cannot run at any length for another reason
   sequence_bound,  ///< the longest sequence that a scenario or the simulator's clock takes is reached
 };
-/// "gpu-memory", "host-memory", "heads", "plan", "sequence-bound".
+/// "gpu-memory", "host-memory", "nvme", "heads", "plan", "sequence-bound".
 [[nodiscard]] const char* name(Limit limit);
 
 /// One more option, and how far it would reach.

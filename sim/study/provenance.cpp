@@ -170,6 +170,8 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add("host_adam_traffic", f.host_adam_traffic);
   c.add("host_adam_rate", f.host_adam_rate);
   c.add("checkpoint_offload_prefetch", f.checkpoint_offload_prefetch);
+  c.add("checkpoint_offload_keep_last", f.checkpoint_offload_keep_last);
+  c.add("optimizer_transient_bytes", f.optimizer_transient_bytes);
   c.add("recompute_early_stop", f.recompute_early_stop);
   c.add("issue_time_per_kernel", f.issue_time_per_kernel);
   c.add("sync_per_attention", f.sync_per_attention);

@@ -1,9 +1,9 @@
 #include "sim/study/step_options.h"
 
-#include "sim/strategies/optimizer_bytes.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "sim/strategies/optimizer_bytes.h"
 
 namespace ulysim::study {
 
