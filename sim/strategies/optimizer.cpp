@@ -227,9 +227,7 @@ class OptimizerStep final : public Strategy {
       if (graph.templates[i].kind != BlockKind::optimizer) {
         continue;
       }
-      if (context.plan->optimizer_offload == Offload::none) {
-        add_transients(*context.framework, graph.mesh, graph.templates[i]);
-      }
+      cut_transients(*context.framework, graph.mesh, graph.templates[i]);
       if (context.plan->optimizer == Optimizer::muon) {
         MuonPass(graph, graph.templates[i], context.plan->zero).run();
       }
@@ -237,21 +235,15 @@ class OptimizerStep final : public Strategy {
   }
 
  private:
-  static void add_transients(const spec::Framework& framework, const Mesh& mesh, BlockTemplate& block) {
-    const auto bytes = static_cast<std::int64_t>(framework.optimizer_transient_bytes.value);
-    if (bytes == 0) {
-      return;
-    }
+  /// Transients are of what the rank updates at once, and no more than it has.
+  static void cut_transients(const spec::Framework& framework, const Mesh& mesh, BlockTemplate& block) {
     std::int64_t elements = 0;
     for (const Tensor& tensor : block.tensors) {
       elements += tensor.kind == MemoryKind::optimizer_states ? local_elements(tensor, mesh) : 0;
     }
-    const TensorId id = block.add(
-        {.name = "optimizer_transients",
-         .shape = {{.dim = Dim::elements, .size = std::min(elements, framework.optimizer_chunk_elements.value)}},
-         .element_bytes = bytes,
-         .kind = MemoryKind::gradients});
-    block.body(Phase::update).ops.front().scratch.push_back(id);
+    for (const TensorId id : block.body(Phase::update).ops.front().scratch) {
+      block.tensor(id).find(Dim::elements)->size = std::min(elements, framework.optimizer_chunk_elements.value);
+    }
   }
 };
 

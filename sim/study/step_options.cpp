@@ -50,6 +50,7 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
           std::max<std::int64_t>(1, whole(f.logits_peak_bytes.value - f.logits_kept_bytes.value - kBf16)),
       .optimizer_traffic = optimizer.traffic,
       .optimizer_bytes = whole(optimizer.states),
+      .optimizer_transient_bytes = whole(f.optimizer_transient_bytes.value),
       .gradient_bytes = whole(optimizer.gradient),
   };
   if (plan.optimizer == strategies::Optimizer::muon) {

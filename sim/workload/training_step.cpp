@@ -309,6 +309,12 @@ void build_optimizer(const Transformer& model, const StepOptions& options, const
   b.elementwise("adam", states, states, traffic, 1);
   Op& adam = block.body(Phase::update).ops.back();
   adam.purpose = Purpose::optimizer;
+  if (costs.optimizer_transient_bytes > 0) {
+    adam.scratch.push_back(block.add({.name = "optimizer_transients",
+                                      .shape = {{.dim = Dim::elements, .size = count_parameters(model).total}},
+                                      .element_bytes = costs.optimizer_transient_bytes,
+                                      .kind = MemoryKind::gradients}));
+  }
   adam.drains = true;  // clipping needs the norm of all gradients first
   b.host_time("log_step", options.fixed_time_per_step);
 }
