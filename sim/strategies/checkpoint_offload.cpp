@@ -45,9 +45,9 @@ class CheckpointOffload final : public Strategy {
     for (std::size_t b = 0; b < graph.templates.size(); ++b) {
       BlockTemplate& block = graph.templates[b];
       for (std::size_t i = 0; i < block.tensors.size(); ++i) {
-        if (block.tensors[i].port == Port::input && block.tensors[i].kind == MemoryKind::checkpoints &&
-            stay.count(b) == 0) {
-          LayerPass(framework, drives, block, TensorId(i)).run();
+        if (block.tensors[i].port == Port::input && block.tensors[i].kind == MemoryKind::checkpoints) {
+          LayerPass layer(framework, drives, block, TensorId(i));
+          stay.count(b) == 0 ? layer.move() : layer.keep();
         }
       }
     }
@@ -92,7 +92,19 @@ class CheckpointOffload final : public Strategy {
           blocking_(!drives && framework.checkpoint_offload_copy.value == spec::CopyMode::blocking),
           pinned_(drives || framework.checkpoint_offload_memory.value == spec::HostMemory::pinned) {}
 
-    void run() {
+    /// What stays takes part in the count of checkpoints that are back: none is fetched earlier for it.
+    void keep() {
+      Body& backward = block_.body(Phase::backward);
+      Op* last_reader = nullptr;
+      for (Op& op : backward.ops) {
+        last_reader = reads(op, x_) ? &op : last_reader;
+      }
+      ULYSIM_CHECK(last_reader != nullptr, "nothing in {} reads its checkpoint", block_.name);
+      first_kernel(backward).acquire = CreditPool::checkpoint_fetch;
+      last_reader->release = CreditPool::checkpoint_fetch;
+    }
+
+    void move() {
       const TensorId out = place("_host", Space::host);
       const TensorId back = place("_back", Space::gpu);
       std::vector<Op> away{copy("offload_checkpoint", x_, out, Stream::device_to_host)};
@@ -139,11 +151,7 @@ class CheckpointOffload final : public Strategy {
       } else {
         // A layer starts when the stash has a place for its input, and gives it back when the input is out and the
         // layer done: the tensor is freed then (DeepSpeed offload_activations.py, TRL activation_offloading.py).
-        const auto first = std::find_if(forward.ops.begin(), forward.ops.end(), [](const Op& op) {
-          return op.stream == Stream::compute && op.acquire == CreditPool::none;
-        });
-        ULYSIM_CHECK(first != forward.ops.end(), "{} has no kernel that could wait", block_.name);
-        first->acquire = CreditPool::checkpoint_stash;
+        first_kernel(forward).acquire = CreditPool::checkpoint_stash;
         forward.ops.push_back({.name = "forget_checkpoint",
                                .work = ElementwiseWork{.launches = 0},
                                .reads = {x_, out, output()},
@@ -171,6 +179,14 @@ class CheckpointOffload final : public Strategy {
       last_reader->release = CreditPool::checkpoint_fetch;
       backward.ops.insert(backward.ops.begin(), std::make_move_iterator(home.begin()),
                           std::make_move_iterator(home.end()));
+    }
+
+    [[nodiscard]] Op& first_kernel(Body& body) const {
+      const auto first = std::find_if(body.ops.begin(), body.ops.end(), [](const Op& op) {
+        return op.stream == Stream::compute && op.acquire == CreditPool::none;
+      });
+      ULYSIM_CHECK(first != body.ops.end(), "{} has no kernel that could wait", block_.name);
+      return *first;
     }
 
     [[nodiscard]] TensorId output() const {
