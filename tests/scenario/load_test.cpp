@@ -1,5 +1,6 @@
 // Which question this answers: does a scenario become the plans that its author meant?
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,6 +51,39 @@ TEST(Load, TheContractsOwnExampleLoads) {
   EXPECT_EQ(s.plans[3].plan.mesh.size(MeshAxis::ulysses), 4);
   EXPECT_EQ(s.plans[0].plan.attention, kernel::AttentionKernel::flash_attention_3);
   EXPECT_EQ(s.plans[0].plan.optimizer_offload, strategies::Offload::cpu);
+}
+
+TEST(Load, AThousandPlansAreTakenAndNotOneMore) {
+  const auto with_plans = [](int count) {
+    std::string plans;
+    for (int i = 0; i < count; ++i) {
+      plans += fmt::format("{}{{ulysses: 8, name: p{}}}", i == 0 ? "[" : ", ", i);
+    }
+    return study("{sequence_length: 4Ki}", plans + "]");
+  };
+  EXPECT_EQ(parsed(with_plans(1000)).plans.size(), 1000);
+  EXPECT_THAT(complaints(with_plans(1001)), testing::HasSubstr("1001 plans; at most 1000"));
+}
+
+TEST(Load, LengthsAreDrawnBySeedAndMean) {
+  const auto ends = [](const char* more) {
+    return *parsed(study(fmt::format("{{sequence_length: {{distribution: {{kind: lognormal, pack_to: 64Ki, {}}}}}}}",
+                                     more),
+                         "[{}]"))
+                .plans.front()
+                .plan.documents;
+  };
+  EXPECT_EQ(ends("mean: 1Ki, seed: 7"), ends("mean: 1Ki, seed: 7"));
+  EXPECT_NE(ends("mean: 1Ki, seed: 7"), ends("mean: 1Ki, seed: 8"));
+  // 64 documents of a mean of 1,024 tokens fill 64 Ki; of 4,096, a quarter as many.
+  EXPECT_GT(ends("mean: 1Ki").size(), 2 * ends("mean: 4Ki").size());
+}
+
+TEST(Load, APlansOwnLengthReplacesTheDocumentsOfTheStudy) {
+  const Scenario s = parsed(study("{sequence_length: {packed: [1Ki, 3Ki]}}", "[{}, {sequence_length: 8Ki}]"));
+  EXPECT_NE(s.plans[0].plan.documents, nullptr);
+  EXPECT_EQ(s.plans[1].plan.documents, nullptr);
+  EXPECT_EQ(s.plans[1].plan.sequence_length, 8192);
 }
 
 TEST(Load, ExpertsTakeNoGpusOfTheirOwn) {

@@ -124,6 +124,16 @@ TEST(HfConfig, nested_files_may_tie_at_the_outer_level) {
                    .tied_embeddings);
 }
 
+TEST(HfConfig, mpt_learns_positions_only_where_neither_alibi_nor_rotary_give_them) {
+  const auto mpt = [](const std::string& attention) {
+    return model(R"({"model_type": "mpt", "d_model": 8, "n_layers": 2, "n_heads": 4, "vocab_size": 10, "max_seq_len": 6,
+ "attn_config": {)" +
+                 attention + "}}");
+  };
+  EXPECT_EQ(mpt(R"("alibi": false)").learned_positions, 6);
+  EXPECT_EQ(mpt("").learned_positions, 0) << "alibi is the default of the class";
+}
+
 TEST(HfConfig, qwen_windows_begin_at_max_window_layers_when_switched_on) {
   const Transformer t = model(R"({"model_type": "qwen2", "hidden_size": 8, "num_hidden_layers": 3,
       "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 4, "vocab_size": 10,
