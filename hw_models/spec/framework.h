@@ -110,15 +110,21 @@ struct Framework {
   Sourced<std::int64_t> persistence_elements{};     ///< parameter tensors up to this size are never sharded
   Sourced<std::int64_t> reuse_distance_elements{};  ///< needed again within this span: kept, not gathered again
   Sourced<std::int64_t> reduce_bucket_elements{};
+  // The same three by the model's width, where the stack sets them so; they take the place of the fixed ones.
+  std::optional<Sourced<double>> prefetch_per_hidden_squared{};  ///< elements fetched ahead, whole units
+  std::optional<Sourced<double>> persistence_per_hidden{};
+  std::optional<Sourced<double>> reduce_bucket_per_hidden_squared{};
   Sourced<double> reduce_bucket_kept{};                     ///< buckets allocated for the whole run, in the wire type
   Sourced<double> reduce_bucket_transient{};                ///< further copies while one is reduced
   Sourced<double> gradient_wire_bytes{};                    ///< per element
   Sourced<double> sequence_parallel_gradient_wire_bytes{};  ///< the same where the sequence is sharded
   Sourced<GatherUnit> gather_unit{};
-  Sourced<double> gathered_weight_bytes{.value = 2};             ///< per element on the wire and while gathered
-  Sourced<std::int64_t> last_unit_stays_gathered{};              ///< 1: final norm and head, from forward to backward
-  Sourced<std::int64_t> overlap_gradient_reduction{.value = 1};  ///< 0: reduced after the whole backward
-  Sourced<std::int64_t> overlap_parameter_gather{};              ///< ZeRO-1, 2; 1: gathered during the next forward
+  Sourced<double> gathered_weight_bytes{.value = 2};  ///< per element on the wire and while gathered
+  Sourced<std::int64_t> last_unit_stays_gathered{};   ///< 1: final norm and head, from forward to backward
+  /// Below ZeRO-3, which always overlaps; 0: reduced after the whole backward, and stage 2, which must reduce as
+  /// gradients come, on the stream that computes.
+  Sourced<std::int64_t> overlap_gradient_reduction{.value = 1};
+  Sourced<std::int64_t> overlap_parameter_gather{};  ///< ZeRO-1, 2; 1: gathered during the next forward
 
   // Tensor parallelism: which collectives run beside the GEMM that they feed or drain.
   Sourced<std::int64_t> overlap_tensor_forward{};
@@ -178,6 +184,33 @@ struct Framework {
   Sourced<double> risky_margin{};   ///< a plan that leaves less than this fraction of the memory free is risky
 
   Sourced<std::int64_t> communication_sms{};  ///< taken from compute while a collective runs
+
+  /// Largest parameter tensor that is never sharded, in a model of this width; elements.
+  [[nodiscard]] std::int64_t persistence(std::int64_t hidden) const {
+    return persistence_per_hidden
+               ? static_cast<std::int64_t>(persistence_per_hidden->value * static_cast<double>(hidden))
+               : persistence_elements.value;
+  }
+  /// Gradients that are reduced together, in a model of this width; elements.
+  [[nodiscard]] std::int64_t reduce_bucket(std::int64_t hidden) const {
+    const auto width = static_cast<double>(hidden);
+    return reduce_bucket_per_hidden_squared
+               ? static_cast<std::int64_t>(reduce_bucket_per_hidden_squared->value * width * width)
+               : reduce_bucket_elements.value;
+  }
+  /// Units that may be gathered ahead of their use, in a model of this width whose smallest unit has so many elements:
+  /// as many as it takes to reach the elements fetched ahead, the last one whole.
+  [[nodiscard]] std::int64_t prefetched_units(std::int64_t hidden, std::int64_t smallest_unit) const {
+    if (!prefetch_per_hidden_squared || smallest_unit == 0) {
+      return prefetch_units.value;
+    }
+    const auto width = static_cast<double>(hidden);
+    const auto elements = static_cast<std::int64_t>(prefetch_per_hidden_squared->value * width * width);
+    const std::int64_t units = (elements + smallest_unit - 1) / smallest_unit;
+    return units < prefetch_units.value ? units : prefetch_units.value;
+  }
+  /// Whether the sharded parameter is the master that the optimizer updates: then it is sharded as the states are.
+  [[nodiscard]] bool parameter_is_master() const { return master_bytes.value == 0.0; }
 };
 
 }  // namespace ulysim::spec

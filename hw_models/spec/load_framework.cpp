@@ -72,14 +72,20 @@ std::optional<Loading> read_loading(config::Mapping& parent) {
   return out;
 }
 
+template <class T>
+void read_if_there(config::Mapping& map, std::string_view key, std::optional<Sourced<T>>& out,
+                   const Bounds<T>& bounds) {
+  if (map.find(key) != nullptr) {
+    read_sourced(map, key, out.emplace(), bounds);
+  }
+}
+
 /// Facts that most stacks share; a file names them where its stack differs.
 void read_optional_facts(config::Mapping& map, Framework& out) {
   static const std::array<std::string, 2> gather_unit{"module", "layer"};
   static const std::array<std::string, 3> loss_tiling{"bytes", "tokens", "hidden"};
   read_sourced_or_default(map, "loss_tiling", out.loss_tiling, Words{loss_tiling});
-  if (map.find("loss_tile_tokens") != nullptr) {
-    read_sourced(map, "loss_tile_tokens", out.loss_tile_tokens.emplace(), kTokens);
-  }
+  read_if_there(map, "loss_tile_tokens", out.loss_tile_tokens, kTokens);
   if ((out.loss_tiling.value == LossTiling::tokens) != out.loss_tile_tokens.has_value()) {
     map.error("loss_tiling", "loss_tile_tokens goes with loss_tiling tokens, and only with it");
   }
@@ -87,6 +93,9 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "tiled_loss_gemms", out.tiled_loss_gemms, Bounds<std::int64_t>{3, 4});
   read_sourced_or_default(map, "loss_tile_weight_traffic", out.loss_tile_weight_traffic, kPerElement);
   read_sourced_or_default(map, "vocabulary_multiple", out.vocabulary_multiple, kTokens);
+  read_if_there(map, "prefetch_per_hidden_squared", out.prefetch_per_hidden_squared, kPerElement);
+  read_if_there(map, "persistence_per_hidden", out.persistence_per_hidden, kPerElement);
+  read_if_there(map, "reduce_bucket_per_hidden_squared", out.reduce_bucket_per_hidden_squared, kPerElement);
   read_sourced_or_default(map, "gather_unit", out.gather_unit, Words{gather_unit});
   read_sourced_or_default(map, "gathered_weight_bytes", out.gathered_weight_bytes, kPerElement);
   read_sourced_or_default(map, "last_unit_stays_gathered", out.last_unit_stays_gathered, kFlag);
@@ -106,9 +115,7 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   out.eight_bit_states = read_states(map, "eight_bit_states");
   out.optimizer_swap = read_swap(map);
   out.loading = read_loading(map);
-  if (map.find("checkpoint_offload_stash") != nullptr) {
-    read_sourced(map, "checkpoint_offload_stash", out.checkpoint_offload_stash.emplace(), kFew);
-  }
+  read_if_there(map, "checkpoint_offload_stash", out.checkpoint_offload_stash, kFew);
   read_sourced_or_default(map, "pipeline_exchange_drains_host", out.pipeline_exchange_drains_host, kFlag);
 }
 

@@ -120,6 +120,14 @@ class Accountant {
       }
       case workload::Port::grad_output:
         return account_of_port(block + 1, workload::Port::grad_input);
+      case workload::Port::tied_input:
+        for (std::size_t other = 0; other < template_of_.size(); ++other) {
+          if (const auto found = find_port(other, workload::Port::tied_output)) {
+            return *found;
+          }
+        }
+        break;
+      case workload::Port::tied_output:
       case workload::Port::grad_input:
       case workload::Port::none:
         break;

@@ -35,7 +35,7 @@ const std::vector<Key>& keys() {
       {"training", "checkpoint_offload", {"none", "cpu", "nvme"}, {}},
       {"training", "zero", {}, {}},
       {"training", "optimizer", {}, {}},
-      {"training", "parameter_offload", {"none"}, {"cpu", "nvme"}},
+      {"training", "parameter_offload", {"none", "cpu"}, {"nvme"}},
       {"training", "tiled_mlp", {}, {}},
       {"training", "tiled_loss", {}, {}},
       {"training", "expert_imbalance", {}, {}},

@@ -95,7 +95,9 @@ void read_training(Section& section, Training& training) {
   }
   training.options.zero = section.integer("zero", {0, 3}).value_or(training.options.zero);
   read_optimizer(section, training);
-  (void)section.word("parameter_offload");
+  if (const auto index = section.word("parameter_offload")) {
+    training.options.parameter_offload = static_cast<strategies::Offload>(*index);
+  }
   training.options.tiled_mlp = section.maybe<bool>("tiled_mlp").value_or(training.options.tiled_mlp);
   training.options.tiled_loss = section.maybe<bool>("tiled_loss").value_or(training.options.tiled_loss);
   training.options.expert_imbalance =

@@ -8,6 +8,7 @@
 #include "sim/strategies/optimizer_bytes.h"
 #include "sim/strategies/rewrite.h"
 #include "sim/strategies/strategy.h"
+#include "sim/strategies/zero_parts.h"
 
 namespace ulysim::strategies {
 
@@ -54,11 +55,6 @@ class MuonPass {
   }
 
  private:
-  [[nodiscard]] bool splits_states(MeshAxis axis) const {
-    return axis == MeshAxis::data || axis == MeshAxis::ring || axis == MeshAxis::ulysses ||
-           axis == MeshAxis::expert_data;
-  }
-
   /// How many of each shape a rank's model part has.
   [[nodiscard]] std::map<Shape, std::int64_t> matrices() const {
     std::map<Shape, std::int64_t> out;
@@ -70,7 +66,8 @@ class MuonPass {
         std::int64_t count = block.instances;
         std::vector<std::int64_t> sides;
         for (Extent extent : tensor.shape) {
-          std::erase_if(extent.split, [this](MeshAxis axis) { return splits_states(axis); });
+          const AxisSet cuts = sharing_of(graph_.mesh, tensor).shard;
+          std::erase_if(extent.split, [cuts](MeshAxis axis) { return cuts.contains(axis); });
           const std::int64_t size = local_size(extent, graph_.mesh);
           if (extent.dim == Dim::experts) {
             count *= size;
@@ -83,23 +80,17 @@ class MuonPass {
         const std::int64_t one = last_alone ? sides.back() : sides.front();
         const std::int64_t other =
             std::accumulate(sides.begin(), sides.end(), std::int64_t{1}, std::multiplies<>()) / one;
-        const AxisSet all = is_placed_by_expert(tensor) ? AxisSet{MeshAxis::expert_data}
-                                                        : AxisSet{MeshAxis::data, MeshAxis::ring, MeshAxis::ulysses};
-        const AxisSet shared = stage_ == 0 ? AxisSet{} : graph_.mesh.without_trivial(all);
+        const AxisSet shared = stage_ == 0 ? AxisSet{} : sharing_of(graph_.mesh, tensor).shard;
         out[{.rows = std::min(one, other), .columns = std::max(one, other), .shared = shared}] += count;
       }
     }
     return out;
   }
 
-  [[nodiscard]] std::vector<MeshAxis> split_of(AxisSet axes) const {
-    std::vector<MeshAxis> split;
-    for (const MeshAxis axis : {MeshAxis::data, MeshAxis::ring, MeshAxis::ulysses, MeshAxis::expert_data}) {
-      if (axes.contains(axis)) {
-        split.push_back(axis);
-      }
-    }
-    return split;
+  [[nodiscard]] static std::vector<MeshAxis> split_of(AxisSet axes) {
+    Tensor tensor{.shape = {Extent{}}};
+    shard(tensor, axes);
+    return tensor.shape.front().split;
   }
 
   void orthogonalise(const Shape& shape, std::int64_t count, std::vector<Op>& ops) {
@@ -115,28 +106,28 @@ class MuonPass {
     };
     const TensorId whole = add("momentum", {matrices, rows, columns});
     Op& momentum = block_.body(Phase::update).ops.front();
-    TensorId shard = whole;
+    TensorId part = whole;
     if (!split.empty()) {
       Extent all = matrices;
       all.split.clear();
       Extent cut = rows;
       cut.split = split;
-      shard = add("momentum_shards", {all, cut, columns});
+      part = add("momentum_shards", {all, cut, columns});
       ops.push_back(
           {.name = "collect" + suffix,
            .work =
                CollectiveWork{
                    .kind = CollectiveKind::all_to_all, .axes = shape.shared, .from = Dim::rows, .to = Dim::matrices},
-           .reads = {shard},
+           .reads = {part},
            .writes = {whole},
            .stream = Stream::zero_reduce,
            .purpose = Purpose::parameters});
     }
-    momentum.writes.push_back(shard);
+    momentum.writes.push_back(part);
     const TensorId done = iterate(shape, count, suffix, {matrices, rows, gram, columns}, ops, whole);
     TensorId update = done;
     if (!split.empty()) {
-      update = block_.add(like(block_.tensor(shard), "update_shards" + suffix));
+      update = block_.add(like(block_.tensor(part), "update_shards" + suffix));
       ops.push_back(
           {.name = "hand_back" + suffix,
            .work =

@@ -75,7 +75,7 @@ class OptimizerOffload final : public Strategy {
                                block.tensor(op.writes[0]).persistent &&
                                block.tensor(op.writes[0]).kind == MemoryKind::gradients;
       const bool reduces_last = is_collective(op) && op.purpose == Purpose::gradients && !op.writes.empty() &&
-                                block.tensor(op.writes[0]).persistent;
+                                block.tensor(op.writes[0]).persistent && block.tensor(op.writes[0]).partial.empty();
       if (!accumulates && !reduces_last) {
         out.push_back(std::move(op));
         continue;
@@ -156,7 +156,8 @@ class OptimizerOffload final : public Strategy {
           bytes_(optimizer_bytes(*context.framework, *context.plan)),
           mesh_(mesh),
           block_(block),
-          drives_(context.plan->optimizer_offload == Offload::nvme) {}
+          drives_(context.plan->optimizer_offload == Offload::nvme),
+          weights_stay_(context.plan->parameter_offload != Offload::none) {}
 
     void run() {
       std::vector<std::size_t> states;
@@ -201,7 +202,9 @@ class OptimizerOffload final : public Strategy {
         weights(whole, "", adam, back);
       }
       ops.push_back(std::move(adam));
-      ops.push_back(std::move(back));
+      if (!weights_stay_) {
+        ops.push_back(std::move(back));
+      }
     }
 
     /// Gradients stand in pinned memory: those in the accumulation type in one block, the fp32 ones in blocks of a
@@ -270,7 +273,10 @@ class OptimizerOffload final : public Strategy {
         write.host_waits = swap.overlap.value == 0;
         Op back = copy("return_updated_weights" + suffix, Stream::host_to_device);
         weights(part, fmt::format("_{}", c), adam, back);
-        ops.insert(ops.end(), {std::move(read), std::move(adam), std::move(write), std::move(back)});
+        ops.insert(ops.end(), {std::move(read), std::move(adam), std::move(write)});
+        if (!weights_stay_) {
+          ops.push_back(std::move(back));
+        }
       }
     }
 
@@ -296,7 +302,8 @@ class OptimizerOffload final : public Strategy {
       Tensor updated = states;
       updated.name = "updated" + experts(states) + "_on_host" + suffix;
       updated.space = Space::host;
-      updated.element_bytes = whole_bytes(framework_.offload_weight_h2d_bytes.value);
+      updated.element_bytes =
+          whole_bytes(framework_.offload_weight_h2d_bytes.value * bytes_.weight / framework_.weight_bytes.value);
       updated.kind = MemoryKind::weights;
       updated.shared = true;
       Tensor on_gpu = updated;
@@ -336,6 +343,7 @@ class OptimizerOffload final : public Strategy {
     const Mesh& mesh_;
     BlockTemplate& block_;
     bool drives_;
+    bool weights_stay_;  ///< on the host
   };
 };
 

@@ -46,6 +46,7 @@ struct Plan {
   Optimizer optimizer{Optimizer::adamw};
   OptimizerStates optimizer_states{OptimizerStates::fp32};
   Offload optimizer_offload{Offload::none};
+  Offload parameter_offload{Offload::none};
   bool tiled_mlp{};
   bool tiled_loss{};
 

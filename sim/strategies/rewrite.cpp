@@ -10,9 +10,10 @@ namespace ulysim::strategies {
 using namespace workload;
 
 bool is_placed_by_expert(const Tensor& tensor) {
-  return tensor.partial.contains(MeshAxis::expert_data) ||
+  return tensor.partial.contains(MeshAxis::expert_data) || tensor.partial.contains(MeshAxis::expert_shard) ||
          std::any_of(tensor.shape.begin(), tensor.shape.end(), [](const Extent& extent) {
-           return extent.split_by(MeshAxis::expert) || extent.split_by(MeshAxis::expert_data);
+           return extent.split_by(MeshAxis::expert) || extent.split_by(MeshAxis::expert_data) ||
+                  extent.split_by(MeshAxis::expert_shard);
          });
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
 #include <type_traits>
 
 #include "sim/base/format.h"
@@ -25,6 +26,20 @@ class Collector {
                     .source = number.source,
                     .kind = kKinds.at(static_cast<std::size_t>(number.kind)),
                     .spread = number.spread});
+  }
+
+  /// Only what the file says.
+  template <class T>
+  void add_given(const std::string& name, const spec::Sourced<T>& number) {
+    if (number.source != "default") {
+      add(name, number);
+    }
+  }
+  template <class T>
+  void add_given(const std::string& name, const std::optional<spec::Sourced<T>>& number) {
+    if (number) {
+      add(name, *number);
+    }
   }
 
   [[nodiscard]] std::vector<results::Parameter> take() { return std::move(out_); }
@@ -151,6 +166,14 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add("logits_kept_bytes", f.logits_kept_bytes);
   c.add("loss_tile_bytes", f.loss_tile_bytes);
   c.add("prefetch_units", f.prefetch_units);
+  c.add_given("gather_unit", f.gather_unit);
+  c.add_given("gathered_weight_bytes", f.gathered_weight_bytes);
+  c.add_given("last_unit_stays_gathered", f.last_unit_stays_gathered);
+  c.add_given("overlap_gradient_reduction", f.overlap_gradient_reduction);
+  c.add_given("overlap_parameter_gather", f.overlap_parameter_gather);
+  c.add_given("prefetch_per_hidden_squared", f.prefetch_per_hidden_squared);
+  c.add_given("persistence_per_hidden", f.persistence_per_hidden);
+  c.add_given("reduce_bucket_per_hidden_squared", f.reduce_bucket_per_hidden_squared);
   c.add("gather_copies", f.gather_copies);
   c.add("persistence_elements", f.persistence_elements);
   c.add("reuse_distance_elements", f.reuse_distance_elements);
@@ -159,10 +182,12 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add("reduce_bucket_transient", f.reduce_bucket_transient);
   c.add("gradient_wire_bytes", f.gradient_wire_bytes);
   c.add("sequence_parallel_gradient_wire_bytes", f.sequence_parallel_gradient_wire_bytes);
+  c.add("weight_bytes", f.weight_bytes);
   c.add("gradient_bytes", f.gradient_bytes);
   c.add("master_bytes", f.master_bytes);
   c.add("moments_bytes", f.moments_bytes);
   c.add("host_bytes_per_parameter", f.host_bytes_per_parameter);
+  c.add("host_weight_bytes", f.host_weight_bytes);
   c.add("offload_gradient_d2h_bytes", f.offload_gradient_d2h_bytes);
   c.add("offload_gradient_h2d_bytes", f.offload_gradient_h2d_bytes);
   c.add("offload_gradient_boundary_d2h_bytes", f.offload_gradient_boundary_d2h_bytes);

@@ -51,6 +51,7 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
       .optimizer_traffic = optimizer.traffic,
       .optimizer_bytes = whole(optimizer.states),
       .optimizer_transient_bytes = whole(f.optimizer_transient_bytes.value),
+      .weight_bytes = whole(optimizer.weight),
       .gradient_bytes = whole(optimizer.gradient),
   };
   if (plan.optimizer == strategies::Optimizer::muon) {

@@ -40,8 +40,12 @@ class BlockBuilder {
   };
   Weight weight(const std::string& name, const std::vector<Extent>& shape) {
     Weight w;
-    w.value =
-        block_.add({.name = name, .shape = shape, .kind = MemoryKind::weights, .persistent = true, .parameter = true});
+    w.value = block_.add({.name = name,
+                          .shape = shape,
+                          .element_bytes = options_.costs.weight_bytes,
+                          .kind = MemoryKind::weights,
+                          .persistent = true,
+                          .parameter = true});
     w.grad = block_.add({.name = "d_" + name, .shape = shape, .kind = MemoryKind::gradients});
     w.total = block_.add({.name = "sum_d_" + name,
                           .shape = shape,

@@ -20,6 +20,12 @@ const char* name(MeshAxis axis) {
       return "expert_data";
     case MeshAxis::pipeline:
       return "pipeline";
+    case MeshAxis::shard:
+      return "shard";
+    case MeshAxis::replicate:
+      return "replicate";
+    case MeshAxis::expert_shard:
+      return "expert_shard";
   }
   return "?";
 }
@@ -62,7 +68,7 @@ const char* name(Purpose purpose) {
   constexpr std::array<const char*, kPurposes> kNames{
       "attention",         "gemm", "memory_bound", "optimizer", "tensor_parallel",
       "ulysses",           "ring", "parameters",   "gradients", "checkpoint_offload",
-      "optimizer_offload", "host", "expert",       "pipeline"};
+      "optimizer_offload", "host", "expert",       "pipeline",  "parameter_offload"};
   return kNames.at(static_cast<std::size_t>(purpose));
 }
 

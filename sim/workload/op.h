@@ -56,8 +56,9 @@ enum class Purpose : std::uint8_t {
   host,
   expert,    ///< tokens to their experts and back
   pipeline,  ///< activations and their gradients between stages
+  parameter_offload,
 };
-inline constexpr std::size_t kPurposes = 14;
+inline constexpr std::size_t kPurposes = 15;
 [[nodiscard]] const char* name(Purpose purpose);
 
 /// Matrix product written in dimensions: sizes follow from the operands' shards. `reads` = {a, b}, `writes` = {c};
@@ -132,7 +133,11 @@ struct HostWork {
 using Work = std::variant<GemmWork, AttentionWork, ElementwiseWork, CollectiveWork, PipelineWork, CopyWork, HostWork>;
 
 /// In which micro-batches of a step an op runs.
-enum class When : std::uint8_t { every_micro_batch, last_micro_batch };
+enum class When : std::uint8_t { every_micro_batch, last_micro_batch, first_micro_batch };
+
+[[nodiscard]] constexpr bool runs_in(When when, bool is_first, bool is_last) {
+  return when == When::every_micro_batch || (when == When::first_micro_batch ? is_first : is_last);
+}
 
 /// A pool of credits: an op with `acquire` waits until fewer than `window` holders are out; the op with `release`
 /// returns one. Item j so cannot start before item j−window is released, across layers.

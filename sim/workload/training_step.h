@@ -28,6 +28,7 @@ struct ElementwiseCosts {
   /// Of the matrices of layers, where the optimizer treats those apart (Muon); absent: all parameters are alike.
   std::optional<std::int64_t> matrix_optimizer_bytes{};
   double matrix_optimizer_traffic{};
+  std::int64_t weight_bytes{2};    ///< per parameter, as kept between steps
   std::int64_t gradient_bytes{2};  ///< per parameter, as accumulated
 };
 

@@ -201,8 +201,8 @@ class Play {
 };
 
 /// The collectives of a role in order, as (axes, kind).
-std::vector<std::pair<std::uint8_t, CollectiveKind>> collectives_of(const OpGraph& graph, const Role& role) {
-  std::vector<std::pair<std::uint8_t, CollectiveKind>> sequence;
+std::vector<std::pair<std::uint16_t, CollectiveKind>> collectives_of(const OpGraph& graph, const Role& role) {
+  std::vector<std::pair<std::uint16_t, CollectiveKind>> sequence;
   for (const Instance& instance : role.program) {
     for (const Op& op : graph.of(instance).body(instance.phase).ops) {
       if (const auto* work = std::get_if<CollectiveWork>(&op.work)) {

@@ -87,5 +87,13 @@ TEST(Folding, HoldsForExperts) {
                                "{ring: 4, ring_layout: contiguous, expert: 2}, {expert: 4, zero: 1}]"}));
 }
 
+TEST(Folding, HoldsForReplicasAndOffloadedParameters) {
+  expect_equal(parse({.cluster = "{node: dgx-h100, nodes: 2}",
+                      .training = "{sequence_length: 32Ki, tiled_loss: true, framework: torchtitan}",
+                      .plans = "[{data_replicate: 2}, {ulysses: 8, data_replicate: 4}, {ring: 4, data_replicate: 8, "
+                               "ring_layout: contiguous}, {ulysses: 4, parameter_offload: cpu, framework: "
+                               "deepspeed-hf}]"}));
+}
+
 }  // namespace
 }  // namespace ulysim::study

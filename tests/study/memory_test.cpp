@@ -13,7 +13,7 @@ namespace ulysim::study {
 namespace {
 
 // 4 layers of hidden 512, 8 heads of 64, FFN 1024, vocabulary 4096. All weights of a layer are cut under ZeRO-3; its
-// two norms (1024 elements) stay below the persistence threshold of 100,000.
+// two norms (1024 elements) stay below the persistence threshold of 10 · 512.
 constexpr std::int64_t kHidden = 512;
 constexpr std::int64_t kLayers = 4;
 constexpr std::int64_t kVocab = 4096;
@@ -83,6 +83,21 @@ TEST_F(Tiny, TheOptimizerOnTheHostLeavesWeightsOnTheGpu) {
               static_cast<double>(2 * kParameters / 8 + 2 * kSmall * 7 / 8), 100.0);
   // fp32 master, two moments, fp32 and bf16 gradient: 18 B (DeepSpeed stage3.py).
   EXPECT_NEAR(static_cast<double>(b.rank.host.peak), static_cast<double>(18 * kParameters / 8), 100.0);
+}
+
+TEST_F(Tiny, OffloadedParametersStandInHostMemory) {
+  const Books b = books(
+      "{sequence_length: 2048, parameter_offload: cpu, optimizer: {name: adamw, states: fp32, offload: cpu}}", "{}");
+  // The norms stay; 18 B of states and 2 of weights (DeepSpeed stage3.py).
+  EXPECT_NEAR(static_cast<double>(b.rank.gpu.curve.front().bytes), static_cast<double>(2 * kSmall), 100.0);
+  EXPECT_NEAR(static_cast<double>(b.rank.host.peak),
+              static_cast<double>(18 * kParameters / 8 + 2 * (kParameters - kSmall) / 8), 100.0);
+}
+
+TEST_F(Tiny, AShardThatIsItsOwnMasterTakesSixteenBytes) {
+  // FSDP2: fp32 parameter, fp32 gradient, two moments, all of it cut.
+  const Books b = books("{sequence_length: 2048, framework: torchtitan}", "{}");
+  EXPECT_NEAR(static_cast<double>(b.rank.gpu.curve.front().bytes), static_cast<double>(16 * kParameters / 8), 700.0);
 }
 
 // Logits are the largest thing by far: 8 · 4096 of them a token against 512 hidden elements.
