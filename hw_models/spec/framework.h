@@ -25,6 +25,36 @@ enum class GatherUnit : std::uint8_t { module, layer };
 /// `hidden`, tiles of next_pow2(ceil(s / ceil(V/h))) tokens, whose logits are one to two times the hidden states.
 enum class LossTiling : std::uint8_t { bytes, tokens, hidden };
 
+/// Bytes per parameter under other optimizer states than the stack's own. `host_bytes` as `host_bytes_per_parameter`.
+struct StateBytes {
+  Sourced<double> weight_bytes{};
+  Sourced<double> gradient_bytes{};
+  Sourced<double> master_bytes{};
+  Sourced<double> moments_bytes{};  ///< of two moments
+  /// With the optimizer offloaded; absent: these states cannot be.
+  std::optional<Sourced<double>> host_bytes{};
+  Sourced<std::int64_t> offloaded_only{};  ///< 1: the stack has them on the host only
+};
+
+/// Optimizer states on NVMe (ZeRO-Infinity, arXiv 2104.07857 §5): the host updates them chunk by chunk in pinned
+/// buffers. Bytes per parameter of the shard and step.
+struct OptimizerSwap {
+  Sourced<double> read_bytes{};
+  Sourced<double> written_bytes{};
+  Sourced<double> gradient_written_bytes{};  ///< at the last micro-step, as gradients arrive
+  Sourced<double> host_bytes{};              ///< what stays in host memory all the time, buffers not counted
+  Sourced<std::int64_t> buffers{};           ///< fp32, of one chunk each
+  Sourced<std::int64_t> overlap{};           ///< 1: the next chunk is read and the last one written beside the update
+};
+
+/// What a rank holds while a checkpoint is loaded: bytes for each parameter of the whole model, and of its own shard.
+struct Loading {
+  Sourced<double> gpu_model_bytes{};
+  Sourced<double> gpu_shard_bytes{};
+  Sourced<double> host_rank_bytes{};  ///< of the whole model, by every rank
+  Sourced<double> host_node_bytes{};  ///< of the whole model, by one rank of the node
+};
+
 /// What a training stack does in memory and time (catalog/frameworks/NAME.yaml): plain numbers that passes, memory
 /// and engine read. Keys whose member has a value or is optional here may be left out of a file. h hidden, f
 /// feed-forward, q and kv the widths of queries and of keys, V vocabulary.
@@ -112,9 +142,17 @@ struct Framework {
   Sourced<double> weight_bytes{};
   Sourced<double> gradient_bytes{};
   Sourced<double> master_bytes{};
-  Sourced<double> moments_bytes{};                        ///< both together
-  Sourced<double> optimizer_transient_bytes{};            ///< further GPU memory while the optimizer runs
+  Sourced<double> moments_bytes{};              ///< both together
+  Sourced<double> optimizer_transient_bytes{};  ///< further GPU memory while the optimizer runs
+  /// Parameters of the shard that the optimizer handles at once: its transients and swapped chunks are no larger.
+  Sourced<std::int64_t> optimizer_chunk_elements{.value = 1'000'000'000'000};
+  std::optional<StateBytes> bf16_states{};  ///< absent: the stack has none
+  std::optional<StateBytes> eight_bit_states{};
+  std::optional<OptimizerSwap> optimizer_swap{};
+  std::optional<Loading> loading{};
   Sourced<double> host_bytes_per_parameter{};             ///< in host memory with the optimizer offloaded (weights not)
+  Sourced<double> host_pinned_bytes{};                    ///< of these, in one block of pinned memory
+  Sourced<double> host_pinned_chunk_bytes{};              ///< and in pinned blocks of `optimizer_chunk_elements` each
   Sourced<double> host_weight_bytes{};                    ///< and for offloaded weights beside
   Sourced<double> offload_gradient_d2h_bytes{};           ///< every micro-step, as buckets are reduced
   Sourced<double> offload_gradient_h2d_bytes{};           ///< every micro-step

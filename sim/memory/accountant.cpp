@@ -39,7 +39,11 @@ class Accountant {
     write_entries();
   }
 
-  MemoryResult run() { return {.gpu = usage_of(workload::Space::gpu), .host = usage_of(workload::Space::host)}; }
+  MemoryResult run() {
+    return {.gpu = usage_of(workload::Space::gpu),
+            .host = usage_of(workload::Space::host),
+            .nvme = usage_of(workload::Space::nvme)};
+  }
 
  private:
   void open_accounts() {
@@ -220,7 +224,8 @@ class Accountant {
       usage.holdings.push_back({.name = account.block->name + "." + account.tensor->name,
                                 .kind = account.tensor->kind,
                                 .count = account.alive,
-                                .bytes = bytes});
+                                .bytes = bytes,
+                                .pinned = account.tensor->pinned});
     }
     std::stable_sort(usage.holdings.begin(), usage.holdings.end(),
                      [](const Holding& a, const Holding& b) { return a.bytes > b.bytes; });

@@ -81,11 +81,12 @@ Options options_of(const PlanEntry& entry) {
   add("gemm_precision", "bf16");
   add("attention.implementation", word_of("attention", "implementation", plan.attention));
   add("attention.mask", mask_text(plan));
-  add("recompute", word_of("training", "recompute", plan.recompute));
+  add("recompute", plan.recompute_layers ? fmt::format("{{layers: {}}}", *plan.recompute_layers)
+                                         : word_of("training", "recompute", plan.recompute));
   add("checkpoint_offload", word_of("training", "checkpoint_offload", plan.checkpoint_offload));
   add("zero", fmt::to_string(plan.zero));
-  add("optimizer.name", "adamw");
-  add("optimizer.states", "fp32");
+  add("optimizer.name", word_of("optimizer", "name", plan.optimizer));
+  add("optimizer.states", word_of("optimizer", "states", plan.optimizer_states));
   add("optimizer.offload", word_of("optimizer", "offload", plan.optimizer_offload));
   add("parameter_offload", word_of("training", "parameter_offload", plan.parameter_offload));
   add("tiled_mlp", yes_or_no(plan.tiled_mlp ? 1 : 0));

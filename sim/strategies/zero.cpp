@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/strategies/optimizer_bytes.h"
 #include "sim/strategies/rewrite.h"
 #include "sim/strategies/zero_parts.h"
 
@@ -131,6 +132,11 @@ class Zero final : public Strategy {
                          {{"zero", zero}},
                          "zero: 3"});
     }
+    if (context.plan->parameter_offload == Offload::nvme && !context.framework->optimizer_swap) {
+      reasons.push_back({fmt::format("parameter_offload: nvme: {} does not swap parameters", context.framework->name),
+                         {},
+                         "parameter_offload: cpu"});
+    }
     if (context.framework->parameter_is_master() && context.plan->optimizer_offload == Offload::none) {
       // PyTorch torch/distributed/fsdp/_fully_shard/_fsdp_api.py, CPUOffloadPolicy: parameters, gradients and
       // optimizer states.
@@ -186,14 +192,14 @@ class Zero final : public Strategy {
         shard(tensor, axes);
       }
     }
-    const auto weight_bytes = static_cast<std::int64_t>(context.framework->weight_bytes.value);
+    const auto weight_bytes = static_cast<std::int64_t>(optimizer_bytes(*context.framework, *context.plan).weight);
     for (Tensor& weights : wholes) {
       weights.kind = MemoryKind::weights;
       weights.element_bytes = weight_bytes;
       weights.shared = true;
     }
     if (stores) {
-      store_updated(graph, wholes, block);
+      store_updated(context, graph, wholes, block);
     } else if (!cuts_parameters(context) && context.framework->overlap_parameter_gather.value == 0) {
       gather_updated(graph, wholes, block);
     }
@@ -221,8 +227,9 @@ class Zero final : public Strategy {
     }
   }
 
-  /// Shards that live in host memory go back there from an optimizer on the GPU.
-  static void store_updated(const OpGraph& graph, std::vector<Tensor>& wholes, BlockTemplate& block) {
+  /// Shards that live in host memory or on drives go back there from an optimizer on the GPU.
+  static void store_updated(const PlanContext& context, const OpGraph& graph, std::vector<Tensor>& wholes,
+                            BlockTemplate& block) {
     for (Tensor& weights : wholes) {
       const bool experts = weights.find(Dim::experts) != nullptr;
       shard(weights, sharing_of(graph.mesh, weights).shard);
@@ -230,6 +237,9 @@ class Zero final : public Strategy {
       Tensor stored = weights;
       stored.name += "_on_host";
       stored.space = Space::host;
+      Tensor kept = stored;
+      kept.name += "_stored";
+      kept.space = Space::nvme;
       const TensorId part = block.add(std::move(weights));
       const TensorId host = block.add(std::move(stored));
       Body& update = block.body(Phase::update);
@@ -240,6 +250,14 @@ class Zero final : public Strategy {
                             .writes = {host},
                             .stream = Stream::device_to_host,
                             .purpose = Purpose::parameter_offload});
+      if (context.plan->parameter_offload == Offload::nvme) {
+        update.ops.push_back({.name = experts ? "write_updated_experts" : "write_updated_weights",
+                              .work = CopyWork{},
+                              .reads = {host},
+                              .writes = {block.add(std::move(kept))},
+                              .stream = Stream::nvme_write,
+                              .purpose = Purpose::parameter_offload});
+      }
     }
   }
 };

@@ -25,6 +25,7 @@ class ParameterPass {
         keeps_(context.plan->zero < 3 ||
                (block.kind == BlockKind::head && context.framework->last_unit_stays_gathered.value != 0)),
         offloads_(context.plan->parameter_offload != Offload::none),
+        drives_(context.plan->parameter_offload == Offload::nvme),
         counted_with_states_(context.plan->optimizer_offload != Offload::none &&
                              context.framework->host_weight_bytes.value == 0.0) {}
 
@@ -53,7 +54,7 @@ class ParameterPass {
       shard(tensor, axes);
       block_elements_ += global_elements(tensor) / (is_placed_by_expert(tensor) ? mesh_.expert : 1);
       if (offloads_) {
-        tensor.space = Space::host;
+        tensor.space = drives_ ? Space::nvme : Space::host;
         tensor.shared = tensor.shared || counted_with_states_;
       }
     }
@@ -129,9 +130,12 @@ class ParameterPass {
     ULYSIM_CHECK(false, "no op after {} can return its credit", body.ops[last_reader].name);
   }
 
-  /// A unit on its way to its readers: out of host memory, into the type that they read, from all ranks; what does not
-  /// apply is left out.
+  /// A unit on its way to its readers: from the drives, out of host memory, into the type that they read, from all
+  /// ranks; what does not apply is left out.
   std::vector<Op> fetch_unit(Body& body, const std::vector<std::size_t>& ops, Unit unit, const std::string& name) {
+    // Drives are read into pinned buffers (DeepSpeed runtime/swap_tensor/partitioned_param_swapper.py).
+    Op load{
+        .name = "load_" + name, .work = CopyWork{}, .stream = Stream::nvme_read, .purpose = Purpose::parameter_offload};
     Op copy{.name = "fetch_" + name,
             .work = CopyWork{},
             .stream = Stream::host_to_device,
@@ -151,7 +155,7 @@ class ParameterPass {
         }
         if (gathered.count(id.index()) == 0) {
           const std::string suffix = fmt::format("{}_{}", name, ++gathers_);
-          const TensorId part = cast_shard(copied(id, suffix, copy), suffix, cast);
+          const TensorId part = cast_shard(copied(loaded(id, suffix, load), suffix, copy), suffix, cast);
           gathered[id.index()] = collected(part, whole->second, suffix, collect, elements);
           if (keeps_) {
             kept_[id.index()] = gathered[id.index()];
@@ -161,7 +165,7 @@ class ParameterPass {
       }
     }
     std::vector<Op> fetch;
-    for (Op* op : {&copy, &cast, &collect}) {
+    for (Op* op : {&load, &copy, &cast, &collect}) {
       if (!op->reads.empty()) {
         fetch.push_back(std::move(*op));
       }
@@ -170,6 +174,19 @@ class ParameterPass {
       add_copies(fetch.back(), elements, name);
     }
     return fetch;
+  }
+
+  TensorId loaded(TensorId id, const std::string& suffix, Op& load) {
+    if (!drives_) {
+      return id;
+    }
+    Tensor buffer = like(block_.tensor(id), fmt::format("{}_loaded_{}", block_.tensor(id).name, suffix));
+    buffer.space = Space::host;
+    buffer.kind = MemoryKind::gathered_parameters;
+    buffer.pinned = true;
+    load.reads.push_back(id);
+    load.writes.push_back(block_.add(std::move(buffer)));
+    return load.writes.back();
   }
 
   TensorId copied(TensorId id, const std::string& suffix, Op& copy) {
@@ -235,6 +252,7 @@ class ParameterPass {
   std::int64_t hidden_;
   bool keeps_;
   bool offloads_;
+  bool drives_;
   bool counted_with_states_;
   std::map<std::size_t, Tensor> whole_;
   std::map<std::size_t, TensorId> kept_;

@@ -30,11 +30,10 @@ void note_sequences(const results::PlanResult& plan, results::StudyResult& study
     return;
   }
   if (const auto& padding = plan.figures->padding) {
-    study.warnings.push_back(
-        fmt::format("{}: {} of a step's tokens are padding ({:.2f}%), {:.2f}% more executed FLOPs; tokens/s and MFU "
-                    "count none of it",
-                    plan.name, human_count(std::lround(padding->tokens)), padding->share * 100.0,
-                    padding->extra_executed * 100.0));
+    study.warnings.push_back(fmt::format(
+        "{}: {} of a step's tokens are padding ({:.2f}%), {:.2f}% more executed FLOPs; tokens/s and MFU "
+        "count none of it",
+        plan.name, human_count(std::lround(padding->tokens)), padding->share * 100.0, padding->extra_executed * 100.0));
   }
   if (plan.figures->attention_imbalance.value_or(1.0) > 1.005) {
     study.warnings.push_back(

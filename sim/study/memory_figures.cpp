@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <set>
 
 #include "sim/strategies/zero_parts.h"
@@ -46,15 +47,14 @@ std::int64_t bucket_bytes(const strategies::PlanContext& context) {
 
 /// Host bytes as the allocator takes them: pinned blocks are powers of two (PyTorch CachingHostAllocator).
 std::int64_t host_bytes(const spec::Framework& framework, const memory::Usage& host) {
-  const bool rounded = framework.checkpoint_offload_memory.value == spec::HostMemory::pinned &&
-                       framework.pinned_blocks.value == spec::PinnedBlocks::power_of_two;
+  const bool rounded = framework.pinned_blocks.value == spec::PinnedBlocks::power_of_two;
   std::int64_t sum = 0;
   std::int64_t weights =
       0;  // one flat block of a rank (DeepSpeed stage3.py, _create_param_groups_fp16_flat_cpu_memory)
   for (const memory::Holding& holding : host.holdings) {
     if (holding.kind == workload::MemoryKind::weights) {
       weights += holding.bytes;
-    } else if (rounded && holding.kind == workload::MemoryKind::checkpoints && holding.count > 0) {
+    } else if (rounded && holding.pinned && holding.count > 0) {
       const auto one = static_cast<std::uint64_t>(holding.bytes / holding.count);
       sum += static_cast<std::int64_t>(std::bit_ceil(one)) * holding.count;
     } else {
@@ -64,6 +64,29 @@ std::int64_t host_bytes(const spec::Framework& framework, const memory::Usage& h
   const bool round_weights = weights > 0 && framework.pinned_blocks.value == spec::PinnedBlocks::power_of_two;
   return sum +
          (round_weights ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(weights))) : weights);
+}
+
+/// Ranks of a node read the checkpoint side by side.
+std::optional<results::LoadPeak> load_peak(const scenario::Scenario& scenario, const scenario::PlanEntry& entry,
+                                           const workload::Mesh& mesh) {
+  using workload::MeshAxis;
+  if (!entry.framework.loading) {
+    return std::nullopt;
+  }
+  const spec::Loading& loading = *entry.framework.loading;
+  // What tensor and pipeline ranks cut apart nobody reads whole.
+  const double model = static_cast<double>(workload::count_parameters(scenario.model).total) /
+                       static_cast<double>(mesh.size(MeshAxis::tensor)) /
+                       static_cast<double>(mesh.size(MeshAxis::pipeline));
+  const bool cut =
+      strategies::cuts_parameters({.model = &scenario.model, .framework = &entry.framework, .plan = &entry.plan});
+  const std::int64_t sharing = mesh.size(workload::kSampleAxes) / mesh.replicate;
+  const double shard = cut ? model / static_cast<double>(sharing) : model;
+  const auto ranks = static_cast<double>(scenario.cluster.gpus_per_node());
+  const double gpu = loading.gpu_model_bytes.value * model + loading.gpu_shard_bytes.value * shard;
+  const double host = (loading.host_rank_bytes.value * ranks + loading.host_node_bytes.value) * model;
+  return results::LoadPeak{.gpu = Bytes(static_cast<std::int64_t>(gpu) + entry.framework.context_memory.value.value()),
+                           .host_per_node = Bytes(static_cast<std::int64_t>(host))};
 }
 
 std::vector<results::MemorySample> thinned(const std::vector<memory::Sample>& curve, Instant peak_at) {
@@ -117,6 +140,12 @@ void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& e
   figures.memory_curve = thinned(books.gpu.curve, books.gpu.peak_at);
   figures.peak_host_memory_per_node = Bytes(host_bytes(f, books.host) * scenario.cluster.gpus_per_node());
   figures.host_memory_capacity_per_node = scenario.cluster.usable_host_memory_per_node();
+  figures.load_peak = load_peak(scenario, entry, graph.mesh);
+  if (const std::optional<Bytes> drives = scenario.cluster.usable_nvme_per_node(); drives && entry.plan.uses_nvme()) {
+    figures.nvme = {.peak_per_node = Bytes(books.nvme.peak * scenario.cluster.gpus_per_node()),
+                    .capacity_per_node = *drives};
+    figures.nvme_fit = fit_of(figures.nvme->peak_per_node, *drives, f.risky_margin.value);
+  }
   figures.gpu_fit = fit_of(figures.peak_gpu_memory, figures.gpu_memory_capacity, f.risky_margin.value);
   figures.host_fit =
       fit_of(figures.peak_host_memory_per_node, figures.host_memory_capacity_per_node, f.risky_margin.value);

@@ -77,7 +77,8 @@ void add_transport(Collector& c, const std::string& name, const spec::Transport&
   c.add(name + ".step_latency", transport.step_latency);
 }
 
-std::vector<results::Parameter> node_parameters(const spec::Node& node) {
+std::vector<results::Parameter> node_parameters(const scenario::Scenario& scenario) {
+  const spec::Node& node = scenario.cluster.node;
   Collector c("node." + node.name + ".");
   c.add("nvlink_bandwidth", node.nvlink_bandwidth);
   add_transport(c, "nvlink", node.nvlink);
@@ -91,6 +92,13 @@ std::vector<results::Parameter> node_parameters(const spec::Node& node) {
   c.add("host_memory_bandwidth", node.host_memory_bandwidth);
   c.add("host_memory", node.host_memory);
   c.add("host_memory_reserved", node.host_memory_reserved);
+  const bool uses_nvme = std::any_of(scenario.plans.begin(), scenario.plans.end(),
+                                     [](const scenario::PlanEntry& entry) { return entry.plan.uses_nvme(); });
+  if (node.nvme && uses_nvme) {
+    c.add("nvme.read", node.nvme->read);
+    c.add("nvme.write", node.nvme->write);
+    c.add("nvme.capacity", node.nvme->capacity);
+  }
   return c.take();
 }
 
@@ -188,6 +196,8 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add("host_adam_traffic", f.host_adam_traffic);
   c.add("host_adam_rate", f.host_adam_rate);
   c.add("checkpoint_offload_prefetch", f.checkpoint_offload_prefetch);
+  c.add("checkpoint_offload_keep_last", f.checkpoint_offload_keep_last);
+  c.add("optimizer_transient_bytes", f.optimizer_transient_bytes);
   c.add("recompute_early_stop", f.recompute_early_stop);
   c.add("issue_time_per_kernel", f.issue_time_per_kernel);
   c.add("sync_per_attention", f.sync_per_attention);
@@ -210,7 +220,7 @@ std::vector<results::Parameter> parameters_of(const scenario::Scenario& scenario
     all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   };
   append(gpu_parameters(scenario.cluster.gpu));
-  append(node_parameters(scenario.cluster.node));
+  append(node_parameters(scenario));
   append(kernel_parameters(scenario));
   std::vector<std::string> seen;
   for (const scenario::PlanEntry& entry : scenario.plans) {

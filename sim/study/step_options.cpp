@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/strategies/optimizer_bytes.h"
+
 namespace ulysim::study {
 
 namespace {
@@ -18,6 +20,8 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
   const spec::Framework& f = entry.framework;
   const bool gated = model.mlp_kind == workload::MlpKind::gated;
   constexpr double kBf16 = 2.0;
+  const strategies::OptimizerBytes optimizer = strategies::optimizer_bytes(f, plan);
+  const strategies::OptimizerBytes matrices = strategies::matrix_bytes(f, plan);
   workload::ElementwiseCosts costs{
       .norm_forward = f.norm_forward.value,
       .norm_backward = f.norm_backward.value,
@@ -44,11 +48,16 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
       .logits_forward_workspace = 4,
       .logits_backward_workspace =
           std::max<std::int64_t>(1, whole(f.logits_peak_bytes.value - f.logits_kept_bytes.value - kBf16)),
-      .optimizer_traffic = f.optimizer_traffic.value,
-      .optimizer_bytes = whole(f.master_bytes.value + f.moments_bytes.value),
-      .weight_bytes = whole(f.weight_bytes.value),
-      .gradient_bytes = whole(f.gradient_bytes.value),
+      .optimizer_traffic = optimizer.traffic,
+      .optimizer_bytes = whole(optimizer.states),
+      .optimizer_transient_bytes = whole(f.optimizer_transient_bytes.value),
+      .weight_bytes = whole(optimizer.weight),
+      .gradient_bytes = whole(optimizer.gradient),
   };
+  if (plan.optimizer == strategies::Optimizer::muon) {
+    costs.matrix_optimizer_bytes = whole(matrices.states);
+    costs.matrix_optimizer_traffic = matrices.traffic;
+  }
   return {.sequence_length = plan.sequence_length,
           .batch = plan.micro_batch * plan.mesh.size(workload::MeshAxis::data),
           .micro_batches = plan.accumulation,

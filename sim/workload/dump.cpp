@@ -145,11 +145,12 @@ std::string dump(const OpGraph& graph) {
   for (const BlockTemplate& block : graph.templates) {
     fmt::format_to(std::back_inserter(out), "template {} ×{}\n", block.name, block.instances);
     for (const Tensor& tensor : block.tensors) {
+      constexpr std::array<const char*, 3> kSpaces{"", " host", " nvme"};
       constexpr std::array<const char*, 7> kPorts{
           "", " input", " output", " grad_output", " grad_input", " tied_output", " tied_input"};
       fmt::format_to(std::back_inserter(out), "    {:<24} {} {}{}{}{}{}\n", tensor.name, describe(tensor),
                      name(tensor.kind), kPorts.at(static_cast<std::size_t>(tensor.port)),
-                     tensor.persistent ? " persistent" : "", tensor.space == Space::host ? " host" : "",
+                     tensor.persistent ? " persistent" : "", kSpaces.at(static_cast<std::size_t>(tensor.space)),
                      tensor.loop >= 0 ? " per-trip" : "");
     }
     for (const Phase phase : {Phase::forward, Phase::backward, Phase::update}) {

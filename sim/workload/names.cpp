@@ -31,9 +31,10 @@ const char* name(MeshAxis axis) {
 }
 
 const char* name(Dim dim) {
-  constexpr std::array<const char*, 17> kNames{"batch",   "tokens",    "hidden",   "heads",      "kv_heads", "head_dim",
+  constexpr std::array<const char*, 21> kNames{"batch",   "tokens",    "hidden",   "heads",      "kv_heads", "head_dim",
                                                "ffn",     "vocab",     "elements", "v_head_dim", "nope_dim", "q_latent",
-                                               "kv_down", "kv_latent", "experts",  "slots",      "router"};
+                                               "kv_down", "kv_latent", "experts",  "slots",      "router",   "matrices",
+                                               "rows",    "columns",   "gram"};
   return kNames.at(static_cast<std::size_t>(dim));
 }
 
@@ -57,9 +58,9 @@ const char* name(CollectiveKind kind) {
 
 const char* name(Stream stream) {
   constexpr std::array<const char*, kStreams> kNames{
-      "compute",      "tensor_comm",     "ulysses_comm",   "ring_comm",       "zero_gather",
-      "zero_reduce",  "device_to_host",  "host_to_device", "host_work",       "expert_comm",
-      "forward_send", "forward_receive", "backward_send",  "backward_receive"};
+      "compute",        "tensor_comm",      "ulysses_comm", "ring_comm",   "zero_gather",  "zero_reduce",
+      "device_to_host", "host_to_device",   "host_work",    "expert_comm", "forward_send", "forward_receive",
+      "backward_send",  "backward_receive", "nvme_read",    "nvme_write"};
   return kNames.at(static_cast<std::size_t>(stream));
 }
 

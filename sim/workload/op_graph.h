@@ -9,7 +9,8 @@
 
 namespace ulysim::workload {
 
-/// A part of a body that runs `trips` times in a row, each time on 1/trips of the tokens (a tiled MLP).
+/// A part of a body that runs `trips` times in a row, each time on 1/trips of the tokens (a tiled MLP) or of the
+/// matrices (Muon).
 struct Loop {
   std::string name{};
   std::int64_t trips{1};
@@ -81,7 +82,7 @@ struct OpGraph {
   Mesh mesh{};
   std::vector<BlockTemplate> templates{};
   std::vector<Role> roles{};
-  CreditWindows credit_windows{1, 1, 1, 1};
+  CreditWindows credit_windows{1, 1, 1, 1, 1, 1, 1};
   std::int64_t micro_batches{1};
   /// By ring coordinate, for masks that are slow to count; shared by the calls that see the same tokens.
   std::vector<std::vector<AttentionShape>> attention_tables{};

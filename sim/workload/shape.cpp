@@ -14,10 +14,10 @@ std::int64_t trips_of(const Body& body, std::int32_t loop) {
   return loop < 0 ? 1 : body.loops[static_cast<std::size_t>(loop)].trips;
 }
 
-/// Local size of an extent as one trip sees it: loops divide the tokens.
+/// Local size of an extent as one trip sees it: loops divide the tokens, or the matrices.
 std::int64_t trip_size(const Extent& extent, const Mesh& mesh, std::int64_t trips) {
   const std::int64_t size = local_size(extent, mesh);
-  return extent.dim == Dim::tokens ? (size + trips - 1) / trips : size;
+  return extent.dim == Dim::tokens || extent.dim == Dim::matrices ? (size + trips - 1) / trips : size;
 }
 
 std::int64_t trip_elements(const Tensor& tensor, const Mesh& mesh, std::int64_t trips) {

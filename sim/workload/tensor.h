@@ -28,6 +28,10 @@ enum class Dim : std::uint8_t {
   experts,     ///< routed experts
   slots,       ///< tokens of one routed expert: each token stands there once for each expert that it visits
   router,      ///< scores of the router, one for each routed expert
+  matrices,    ///< of one shape, that an optimizer treats as matrices (Muon)
+  rows,        ///< of such a matrix, the shorter side
+  columns,     ///< and the longer one
+  gram,        ///< the other side of rows × rows
 };
 [[nodiscard]] const char* name(Dim dim);
 
@@ -51,7 +55,8 @@ struct Extent {
   }
 };
 
-enum class Space : std::uint8_t { gpu, host };
+/// Of a rank: its GPU, the memory of its host, the drives of its host.
+enum class Space : std::uint8_t { gpu, host, nvme };
 
 /// What a tensor's bytes are reported as.
 enum class MemoryKind : std::uint8_t {
@@ -93,6 +98,7 @@ struct Tensor {
   bool persistent{};      ///< allocated for the whole step (weights, gradient shards, optimizer states)
   bool parameter{};       ///< a trainable weight that ops read
   bool shared{};          ///< the storage of another block's tensor (tied embeddings): not counted again
+  bool pinned{};          ///< in host memory: a block of pinned memory of its own
   std::int32_t loop{-1};  ///< lives inside one trip of this loop of its body: tokens are divided by the trips
 
   [[nodiscard]] const Extent* find(Dim dim) const;
@@ -101,6 +107,9 @@ struct Tensor {
   [[nodiscard]] const Extent* rows() const;
   [[nodiscard]] Extent* rows();
 };
+
+/// A weight that multiplies: neither norm nor bias.
+[[nodiscard]] bool is_matrix(const Tensor& tensor);
 
 /// Local size of one extent: ceil(size / product of the split axes' sizes), of the busiest rank.
 [[nodiscard]] std::int64_t local_size(const Extent& extent, const Mesh& mesh);

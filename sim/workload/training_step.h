@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "sim/workload/op_graph.h"
 #include "sim/workload/transformer.h"
@@ -23,8 +24,12 @@ struct ElementwiseCosts {
   std::int64_t logits_backward_workspace{6};  ///< per logit, beside what was kept and the bf16 gradient
   double optimizer_traffic{};                 ///< per parameter, on the GPU
   std::int64_t optimizer_bytes{12};           ///< per parameter: master weight and two moments
-  std::int64_t weight_bytes{2};               ///< per parameter, as kept between steps
-  std::int64_t gradient_bytes{2};             ///< per parameter, as accumulated
+  std::int64_t optimizer_transient_bytes{};   ///< per parameter that the optimizer handles at once, while it runs
+  /// Of the matrices of layers, where the optimizer treats those apart (Muon); absent: all parameters are alike.
+  std::optional<std::int64_t> matrix_optimizer_bytes{};
+  double matrix_optimizer_traffic{};
+  std::int64_t weight_bytes{2};    ///< per parameter, as kept between steps
+  std::int64_t gradient_bytes{2};  ///< per parameter, as accumulated
 };
 
 struct StepOptions {

@@ -96,6 +96,8 @@ bool waits_for_kernels(Stream stream) {
     case Stream::forward_receive:  // posted ahead of its use
     case Stream::backward_send:
     case Stream::backward_receive:
+    case Stream::nvme_read:
+    case Stream::nvme_write:
       return false;
   }
   return false;

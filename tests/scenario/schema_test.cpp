@@ -60,6 +60,7 @@ std::map<std::string, const Node*> sections(const Node& schema) {
           {"block_sparse", &at(mask, {"block_sparse", "properties"})},
           {"sequence_length", &length},
           {"distribution", &at(length, {"distribution", "properties"})},
+          {"recompute", &at(alternative(training, "recompute"), {"properties"})},
           {"optimizer", &at(training, {"optimizer", "properties"})}};
 }
 

@@ -44,14 +44,14 @@ std::string text(const lab::Bench& bench) {
       "accumulation {} attention {} "
       "mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} parameter offload {} replicate {} tiled "
       "mlp {} loss {} pattern {} window "
-      "{} documents {}",
+      "{} documents {} recompute layers {} optimizer {}",
       bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], p.mesh.sizes[4],
       p.virtual_stages, p.mesh.expert, name(p.ring_layout), static_cast<int>(p.ring_exchange), p.sequence_length,
       p.micro_batch, p.accumulation, static_cast<int>(p.attention), static_cast<int>(p.mask),
       static_cast<int>(p.recompute), static_cast<int>(p.checkpoint_offload), p.zero,
       static_cast<int>(p.optimizer_offload), static_cast<int>(p.parameter_offload), p.mesh.replicate, p.tiled_mlp,
       p.tiled_loss, p.block_sparse ? describe(*p.block_sparse) : "-", p.sliding_window.value_or(0),
-      p.documents ? p.documents->size() : 0);
+      p.documents ? p.documents->size() : 0, p.recompute_layers.value_or(0), static_cast<int>(p.optimizer));
 }
 
 class Generator {
@@ -90,7 +90,8 @@ class Generator {
     f.persistence_elements.value = pick(2) == 0 ? 0 : f.persistence_elements.value;
     f.prefetch_units.value = static_cast<std::int64_t>(pick(3));
     f.reuse_distance_elements.value = pick(4) == 0 ? 1000 : f.reuse_distance_elements.value;
-    f.selective_recompute.value = pick_enum<spec::SelectiveRecompute>(2);
+    f.selective_recompute.value = pick_enum<spec::SelectiveRecompute>(3);
+    f.checkpoint_offload_keep_last.value = static_cast<std::int64_t>(pick(3));
     f.recompute_early_stop.value = static_cast<std::int64_t>(pick(2));
     f.gradient_bytes.value = pick(2) == 0 ? 2 : 4;
     f.checkpoint_offload_copy.value = pick_enum<spec::CopyMode>(2);
@@ -117,10 +118,14 @@ class Generator {
     plan.mask = pick_enum<Mask::Kind>(2);
     pick_pattern(plan);
     plan.recompute = pick_enum<Recompute>(4);
-    plan.checkpoint_offload = pick_enum<Offload>(2);
+    plan.checkpoint_offload = pick_enum<Offload>(3);
+    if (plan.recompute == Recompute::full && pick(2) == 0) {
+      plan.recompute_layers = static_cast<std::int64_t>(1 + pick(4));
+    }
     plan.zero = static_cast<std::int64_t>(pick(4));
-    plan.optimizer_offload = pick_enum<Offload>(2);
-    plan.parameter_offload = pick(4) == 0 ? Offload::cpu : Offload::none;
+    plan.optimizer_offload = pick_enum<Offload>(3);
+    plan.optimizer = pick(4) == 0 ? Optimizer::muon : Optimizer::adamw;
+    plan.parameter_offload = pick(4) == 0 ? pick_enum<Offload>(3) : Offload::none;
     plan.mesh.replicate = pick(3) == 0 ? std::int64_t{1} << (1 + pick(3)) : 1;
     plan.tiled_mlp = pick(2) == 0;
     plan.tiled_loss = pick(2) == 0;
@@ -224,7 +229,7 @@ TEST(Invariants, hold_for_every_legal_plan) {
     const double model = model_flops(logical).value();
     ASSERT_NEAR(model_flops(parallel).value() / model, 1, 1e-12);
     const double executed = executed_flops(parallel).value() / executed_flops(logical).value();
-    if (recomputes(bench.plan)) {
+    if (recomputes(bench.plan) || bench.plan.optimizer == Optimizer::muon) {
       ASSERT_GE(executed, 1 - 1e-12);
     } else if (!repeats_or_pads(bench)) {
       ASSERT_NEAR(executed, 1, 1e-12);

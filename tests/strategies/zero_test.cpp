@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "sim/strategies/zero_parts.h"
 #include "tests/strategies/lab.h"
@@ -434,6 +435,41 @@ TEST(Zero, parameters_are_offloaded_on_a_single_gpu_too) {
   EXPECT_EQ(copied, static_cast<std::int64_t>(2 * kW));
   EXPECT_EQ(lab::sent(graph, kGatherForward), 0);
   EXPECT_THAT(verify(graph), testing::IsEmpty());
+}
+
+TEST(Zero, shards_on_drives_pass_through_host_memory) {
+  Plan plan = zero(3, MeshAxis::data, 8);
+  plan.parameter_offload = Offload::nvme;
+  for (const Offload optimizer : {Offload::none, Offload::cpu}) {
+    plan.optimizer_offload = optimizer;
+    const lab::Bench bench = lab::bench("llama-3.1-8b", plan);
+    ASSERT_THAT(check(bench.context()), testing::IsEmpty());
+    const OpGraph graph = bench.after({"data", "zero", "optimizer-offload"});
+    const BlockTemplate& layer = lab::layer_of(graph);
+    EXPECT_EQ(tensor_of(layer, "w_q").space, Space::nvme);
+    std::map<Stream, std::int64_t> copied;
+    for (const Op& op : layer.body(Phase::forward).ops) {
+      if (op.purpose == Purpose::parameter_offload) {
+        copied[op.stream] += payload_of(graph, layer, layer.body(Phase::forward), op).value();
+      }
+    }
+    EXPECT_EQ(copied[Stream::nvme_read], static_cast<std::int64_t>(2 * kW / 8));
+    EXPECT_EQ(copied[Stream::host_to_device], static_cast<std::int64_t>(2 * kW / 8));
+    // Once a step the updated shard is written: 2 bytes a parameter.
+    const BlockTemplate& optimizer_block = template_of(graph, BlockKind::optimizer);
+    std::int64_t written = 0;
+    for (const Op& op : optimizer_block.body(Phase::update).ops) {
+      if (op.stream == Stream::nvme_write) {
+        written += payload_of(graph, optimizer_block, optimizer_block.body(Phase::update), op).value();
+      }
+    }
+    EXPECT_EQ(written, 2 * ((count_parameters(bench.model).total + 7) / 8));
+    EXPECT_THAT(verify(graph), testing::IsEmpty());
+  }
+  plan.optimizer_offload = Offload::cpu;
+  const auto reasons = check(stack("torchtitan", plan).context());
+  ASSERT_EQ(reasons.size(), 1U);
+  EXPECT_EQ(reasons.front().suggestion, "parameter_offload: cpu");
 }
 
 TEST(Zero, parameter_offload_is_refused_where_weights_are_not_cut) {
