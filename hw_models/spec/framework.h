@@ -114,6 +114,8 @@ struct Framework {
   std::optional<Sourced<double>> prefetch_per_hidden_squared{};  ///< elements fetched ahead, whole units
   std::optional<Sourced<double>> persistence_per_hidden{};
   std::optional<Sourced<double>> reduce_bucket_per_hidden_squared{};
+  /// Buckets that may be on their way before kernels wait for the oldest; absent: any number.
+  std::optional<Sourced<std::int64_t>> reductions_in_flight{};
   Sourced<double> reduce_bucket_kept{};                     ///< buckets allocated for the whole run, in the wire type
   Sourced<double> reduce_bucket_transient{};                ///< further copies while one is reduced
   Sourced<double> gradient_wire_bytes{};                    ///< per element

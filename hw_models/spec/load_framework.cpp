@@ -93,6 +93,7 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "tiled_loss_gemms", out.tiled_loss_gemms, Bounds<std::int64_t>{3, 4});
   read_sourced_or_default(map, "loss_tile_weight_traffic", out.loss_tile_weight_traffic, kPerElement);
   read_sourced_or_default(map, "vocabulary_multiple", out.vocabulary_multiple, kTokens);
+  read_if_there(map, "reductions_in_flight", out.reductions_in_flight, Bounds<std::int64_t>{1, 1000});
   read_if_there(map, "prefetch_per_hidden_squared", out.prefetch_per_hidden_squared, kPerElement);
   read_if_there(map, "persistence_per_hidden", out.persistence_per_hidden, kPerElement);
   read_if_there(map, "reduce_bucket_per_hidden_squared", out.reduce_bucket_per_hidden_squared, kPerElement);

@@ -48,6 +48,7 @@ class Zero final : public Strategy {
     if (!shares && context.plan->parameter_offload == Offload::none) {
       return;
     }
+    std::int64_t reduced_at_once = 1;
     for (BlockTemplate& block : graph.templates) {
       if (block.kind == BlockKind::optimizer || block.kind == BlockKind::boundary) {
         continue;
@@ -59,7 +60,8 @@ class Zero final : public Strategy {
         gather_updated_in_forward(graph, block);
       }
       if (shares && !reduces_before_update(context)) {
-        reduce_gradients(context, graph, block);
+        const std::int64_t elements = reduce_gradients(context, graph, block);
+        reduced_at_once = std::max(reduced_at_once, block.kind == BlockKind::layer ? elements : 1);
       }
     }
     if (shares && reduces_before_update(context)) {
@@ -69,6 +71,12 @@ class Zero final : public Strategy {
       if (block.kind == BlockKind::optimizer && context.plan->zero > 0) {
         shard_optimizer(context, graph, block);
       }
+    }
+    if (context.framework->reductions_in_flight) {
+      // Buckets told in what a layer reduces at a time, and that which it is about to.
+      const std::int64_t in_flight = context.framework->reductions_in_flight->value;
+      graph.credit_windows[static_cast<std::size_t>(CreditPool::reductions)] =
+          1 + std::max<std::int64_t>(1, in_flight * reduce_bucket(context) / reduced_at_once);
     }
     // The unit in use and those that may be fetched ahead of it; never fewer than a body holds at once.
     graph.credit_windows[static_cast<std::size_t>(CreditPool::parameters)] = std::max(

@@ -45,7 +45,8 @@ class GradientPass {
         bucket_(reduce_bucket(context)),
         tied_(context.model->tied_embeddings && mesh_.size(MeshAxis::pipeline) == 1) {}
 
-  void run() {
+  /// Elements of the largest group of reductions with no kernel between them.
+  std::int64_t run() {
     for (Body& body : block_.bodies) {
       if (tied_ && stage_ >= 2 && block_.kind == BlockKind::embedding) {
         add_tied(body);
@@ -55,6 +56,7 @@ class GradientPass {
       }
       reduce(body);
     }
+    return largest_;
   }
 
  private:
@@ -164,7 +166,10 @@ class GradientPass {
   /// accumulated ones once, at the last micro-batch.
   void reduce(Body& body) {
     std::vector<Op> out;
-    for (Op& op : body.ops) {
+    std::size_t begin = 0;  // behind the group before, in `out`
+    std::int64_t elements = 0;
+    for (std::size_t i = 0; i < body.ops.size(); ++i) {
+      Op& op = body.ops[i];
       if (!accumulates(op)) {
         out.push_back(std::move(op));
         continue;
@@ -173,8 +178,14 @@ class GradientPass {
       if (sharing.all().empty()) {
         out.push_back(std::move(op));  // each rank has experts that no other has
       } else if (stage_ >= 2) {
-        scatter_before(op, sharing, out);
+        elements += scatter_before(op, sharing, out);
         out.push_back(std::move(op));
+        if (i + 1 == body.ops.size() || !accumulates(body.ops[i + 1])) {
+          hold_up(begin, out);
+          largest_ = std::max(largest_, elements);
+          begin = out.size();
+          elements = 0;
+        }
       } else {
         out.push_back(op);
         reduce_after(op, sharing, out);
@@ -182,6 +193,25 @@ class GradientPass {
     }
     body.ops = std::move(out);
   }
+
+  /// The last kernel before a group of reductions starts when few enough groups are on their way: those behind it so
+  /// do not pile up gradients.
+  void hold_up(std::size_t begin, std::vector<Op>& out) const {
+    if (!framework_.reductions_in_flight || !overlaps()) {
+      return;
+    }
+    const auto kernel = std::find_if(out.rbegin(), out.rend() - static_cast<std::ptrdiff_t>(begin), [](const Op& op) {
+      return op.stream == Stream::compute && op.acquire == CreditPool::none;
+    });
+    const auto last = std::find_if(out.rbegin(), out.rend() - static_cast<std::ptrdiff_t>(begin),
+                                   [](const Op& op) { return is_collective(op) && op.purpose == Purpose::gradients; });
+    if (kernel != out.rend() - static_cast<std::ptrdiff_t>(begin)) {
+      kernel->acquire = CreditPool::reductions;
+      last->release = CreditPool::reductions;
+    }
+  }
+
+  [[nodiscard]] bool overlaps() const { return stage_ == 3 || framework_.overlap_gradient_reduction.value != 0; }
 
   /// The gradient as it travels; `cast` makes it where its type is another. What fits into the bucket is counted with
   /// that.
@@ -203,9 +233,8 @@ class GradientPass {
 
   /// All of it on the reduction's own stream, so that backward goes on (DeepSpeed stage3.py,
   /// reduce_and_partition_stream; FSDP's post-backward stream); without overlap what computes waits for it.
-  void scatter_before(Op& op, const Sharing& sharing, std::vector<Op>& out) {
-    const bool overlaps = stage_ == 3 || framework_.overlap_gradient_reduction.value != 0;
-    const Stream stream = overlaps ? Stream::zero_reduce : Stream::compute;
+  std::int64_t scatter_before(Op& op, const Sharing& sharing, std::vector<Op>& out) {
+    const Stream stream = overlaps() ? Stream::zero_reduce : Stream::compute;
     Op cast{.name = "cast_" + op.name, .work = ElementwiseWork{.launches = 1}, .stream = stream, .region = op.region};
     Op scatter = reduction("scatter_" + op.name, CollectiveKind::reduce_scatter, sharing.shard);
     Op add_up = reduction("add_up_" + op.name, CollectiveKind::all_reduce, sharing.replicas);
@@ -245,6 +274,7 @@ class GradientPass {
         out.push_back(std::move(*step));
       }
     }
+    return elements;
   }
 
   void reduce_after(const Op& op, const Sharing& sharing, std::vector<Op>& out) {
@@ -292,6 +322,7 @@ class GradientPass {
   std::int64_t stage_;
   std::int64_t bucket_;
   bool tied_;
+  std::int64_t largest_{};
 };
 
 /// The reduction of all gradients of an optimizer's parameters, as a block of its own before it.
@@ -374,8 +405,8 @@ void name_replicas(const Mesh& mesh, BlockTemplate& block) {
   }
 }
 
-void reduce_gradients(const PlanContext& context, const OpGraph& graph, BlockTemplate& block) {
-  GradientPass(context, graph, block).run();
+std::int64_t reduce_gradients(const PlanContext& context, const OpGraph& graph, BlockTemplate& block) {
+  return GradientPass(context, graph, block).run();
 }
 
 bool reduces_before_update(const PlanContext& context) {

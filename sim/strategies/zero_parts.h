@@ -38,8 +38,10 @@ void gather_updated_in_forward(const workload::OpGraph& graph, workload::BlockTe
 /// Tells partial sums over the ranks that hold samples by shard groups and replicas, where there are replicas.
 void name_replicas(const workload::Mesh& mesh, workload::BlockTemplate& block);
 
-/// Reduces the gradients of a block where they are accumulated.
-void reduce_gradients(const PlanContext& context, const workload::OpGraph& graph, workload::BlockTemplate& block);
+/// Reduces the gradients of a block where they are accumulated; gives how many elements at most are so reduced between
+/// two kernels.
+std::int64_t reduce_gradients(const PlanContext& context, const workload::OpGraph& graph,
+                              workload::BlockTemplate& block);
 
 /// Stages 0 and 1 without overlap: all gradients are reduced between the last backward pass and the optimizer.
 void reduce_before_update(const PlanContext& context, workload::OpGraph& graph);

@@ -171,6 +171,7 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add_given("last_unit_stays_gathered", f.last_unit_stays_gathered);
   c.add_given("overlap_gradient_reduction", f.overlap_gradient_reduction);
   c.add_given("overlap_parameter_gather", f.overlap_parameter_gather);
+  c.add_given("reductions_in_flight", f.reductions_in_flight);
   c.add_given("prefetch_per_hidden_squared", f.prefetch_per_hidden_squared);
   c.add_given("persistence_per_hidden", f.persistence_per_hidden);
   c.add_given("reduce_bucket_per_hidden_squared", f.reduce_bucket_per_hidden_squared);

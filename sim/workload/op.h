@@ -147,9 +147,10 @@ enum class CreditPool : std::uint8_t {
   checkpoint_fetch,
   checkpoint_stash,
   checkpoint_store,
-  nvme_buffers
+  nvme_buffers,
+  reductions
 };
-inline constexpr std::size_t kCreditPools = 6;
+inline constexpr std::size_t kCreditPools = 7;
 
 /// Part of a block: passes find what they rewrite by this, not by name.
 enum class Region : std::uint8_t { other, core_attention, mlp, loss, experts };

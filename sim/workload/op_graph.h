@@ -82,7 +82,7 @@ struct OpGraph {
   Mesh mesh{};
   std::vector<BlockTemplate> templates{};
   std::vector<Role> roles{};
-  CreditWindows credit_windows{1, 1, 1, 1, 1, 1};
+  CreditWindows credit_windows{1, 1, 1, 1, 1, 1, 1};
   std::int64_t micro_batches{1};
   /// By ring coordinate, for masks that are slow to count; shared by the calls that see the same tokens.
   std::vector<std::vector<AttentionShape>> attention_tables{};

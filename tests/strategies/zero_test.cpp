@@ -218,6 +218,27 @@ TEST(Zero, gradients_travel_in_buckets) {
   EXPECT_EQ(lab::count(layer, kReduceEach, CollectiveKind::reduce_scatter), 6);
 }
 
+TEST(Zero, kernels_wait_for_old_reductions) {
+  // FSDP2: a layer's backward ends when the reduce-scatter of the layer before is done: one under way, one forming.
+  const auto window = [](std::string_view framework) {
+    const OpGraph graph = stack(framework, zero(3, MeshAxis::data, 8)).after({"data", "zero"});
+    EXPECT_THAT(verify(graph), testing::IsEmpty());
+    int held = 0;
+    for (const Op& op : lab::layer_of(graph).body(Phase::backward).ops) {
+      held += op.acquire == CreditPool::reductions ? 1 : 0;
+      held -= op.release == CreditPool::reductions ? 1 : 0;
+      EXPECT_TRUE(held == 0 || held == 1) << op.name;
+      EXPECT_TRUE(op.acquire != CreditPool::reductions || op.stream == Stream::compute) << op.name;
+    }
+    EXPECT_EQ(held, 0);
+    return graph.credit_windows[static_cast<std::size_t>(CreditPool::reductions)];
+  };
+  EXPECT_EQ(window("torchtitan"), 2);
+  // DeepSpeed: two buckets of hidden² are less than the MLP (176M elements); two of 5e8 are five of it.
+  EXPECT_EQ(window("deepspeed-hf"), 2);
+  EXPECT_EQ(window("arctic-training"), 6);
+}
+
 TEST(Zero, a_bucket_is_what_the_stack_makes_it) {
   const Plan plan = zero(3, MeshAxis::data, 8);
   const auto bucket = [&plan](std::string_view framework, std::string_view model) {
