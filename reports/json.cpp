@@ -246,6 +246,8 @@ ordered_json to_json(const results::ValidationResult& validation) {
     out["summary"].push_back({{"metric", s.metric},
                               {"rows", s.rows},
                               {"skipped", s.skipped},
+                              {"outcomes", s.outcomes},
+                              {"wrong_outcomes", s.wrong_outcomes},
                               {"median_error", finite(s.median_error)},
                               {"p90_error", finite(s.p90_error)},
                               {"worst_error", finite(s.worst_error)},

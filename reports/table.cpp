@@ -9,6 +9,7 @@
 #include "reports/factories.h"
 #include "reports/longest.h"
 #include "reports/memory_picture.h"
+#include "reports/scoreboard.h"
 #include "reports/text.h"
 #include "reports/verdict.h"
 #include "sim/base/format.h"
@@ -48,10 +49,6 @@ Cell fit_cell(const PlanResult& plan, const Style& style) {
       break;
   }
   return coloured("no", kRed, style);
-}
-
-std::string percent(double fraction) {
-  return fmt::format("{:.1f}%", fraction * 100.0);
 }
 
 std::string memory_title(const StudyResult& study) {
@@ -214,45 +211,7 @@ std::string to_text(const StudyResult& study, const Style& style) {
 }
 
 std::string to_text(const results::ValidationResult& validation, const Style& style) {
-  std::vector<std::vector<Cell>> rows;
-  for (const results::ValidationSummary& s : validation.summary) {
-    rows.push_back({{.text = s.metric},
-                    {.text = fmt::to_string(s.rows)},
-                    {.text = fmt::to_string(s.skipped)},
-                    {.text = percent(s.median_error)},
-                    {.text = percent(s.p90_error)},
-                    {.text = percent(s.worst_error)},
-                    {.text = fmt::format("{:.2f}", s.median_ratio)}});
-  }
-  std::string out = grid({{.title = "metric"},
-                          {.title = "rows", .align = Align::right},
-                          {.title = "skipped", .align = Align::right},
-                          {.title = "median error", .align = Align::right},
-                          {.title = "90%", .align = Align::right},
-                          {.title = "worst", .align = Align::right},
-                          {.title = "bias", .align = Align::right}},
-                         rows, style.width);
-  rows.clear();
-  for (const results::ValidationRow& row : validation.rows) {
-    const std::string predicted = row.predicted ? figure(*row.predicted) : "-";
-    const std::string ratio =
-        row.predicted && row.measured != 0.0 ? fmt::format("{:.2f}", *row.predicted / row.measured) : "";
-    rows.push_back({{.text = printable(row.source)},
-                    {.text = printable(row.id)},
-                    {.text = row.metric},
-                    {.text = figure(row.measured)},
-                    {.text = predicted},
-                    {.text = ratio}});
-  }
-  out += '\n';
-  out += grid({{.title = "source"},
-               {.title = "id"},
-               {.title = "metric"},
-               {.title = "measured", .align = Align::right},
-               {.title = "predicted", .align = Align::right},
-               {.title = "ratio", .align = Align::right}},
-              rows, style.width);
-  return out;
+  return scoreboard(validation, style.width);
 }
 
 std::string to_text(const results::ModelInfo& m, const Style& style) {

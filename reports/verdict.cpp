@@ -98,6 +98,10 @@ Duration part(const Figures& figures, std::string_view name) {
   return found == figures.breakdown.end() ? Duration() : found->time;
 }
 
+std::string percent(double fraction) {
+  return fmt::format("{:.1f}%", fraction * 100.0);
+}
+
 std::string figure(double value) {
   if (value >= 1000.0 && value < 9.0e18) {
     return human_count(std::lround(value));

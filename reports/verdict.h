@@ -16,6 +16,9 @@ namespace ulysim::reports {
 /// 0 when there is no such part.
 [[nodiscard]] Duration part(const results::Figures& figures, std::string_view name);
 
+/// "12.3%" of 0.123.
+[[nodiscard]] std::string percent(double fraction);
+
 /// "1,234", "56.7": three significant digits or whole thousands.
 [[nodiscard]] std::string figure(double value);
 

@@ -81,7 +81,7 @@ class Preparer {
   KernelCost kernel_at(const workload::BlockTemplate& block, const workload::Body& body, const workload::Op& op,
                        std::int64_t ring) const {
     const kernel::Kernel kernel = workload::kernel_of(graph_, block, body, op, {.ring = ring});
-    const std::int64_t trips = op.loop < 0 ? 1 : body.loops[static_cast<std::size_t>(op.loop)].trips;
+    const std::int64_t trips = workload::runs_of(body, op);
     const std::int64_t launches = kernel::launches(kernel) * trips;
     if (!std::visit(IsEmpty{}, kernel)) {
       return {.time = machine_.cost->time(kernel) * trips, .launches = launches};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -94,13 +95,39 @@ class Accountant {
       for (const TensorId id : flat.op->allocs) {
         enter(id, rank_.spans[op].begin, 1);
       }
+      note_side_use(instance, *flat.op, rank_.spans[op].end);
       for (const TensorId id : flat.op->frees) {
-        enter(id, rank_.spans[op].end, -1);
+        enter(id, std::max(rank_.spans[op].end, last_side_use(instance, id)), -1);
       }
     }
     std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
       return std::tuple(a.at.value(), a.sign, a.op) < std::tuple(b.at.value(), b.sign, b.op);
     });
+  }
+
+  using SideKey = std::tuple<std::int32_t, std::int32_t, std::size_t>;  // micro-batch, block, tensor
+
+  /// An op beside the kernels (a transfer to the next rank of a ring) may end after the op that is last in program
+  /// order and frees what both use.
+  void note_side_use(const workload::Instance& instance, const workload::Op& op, Instant end) {
+    if (op.stream == workload::Stream::compute) {
+      return;
+    }
+    for (const auto* ids : {&op.reads, &op.writes}) {
+      for (const TensorId id : *ids) {
+        Instant& last = side_uses_[{instance.micro_batch, instance.block, id.index()}];
+        last = std::max(last, end);
+      }
+    }
+  }
+  [[nodiscard]] Instant last_side_use(const workload::Instance& instance, TensorId id) {
+    const auto found = side_uses_.find({instance.micro_batch, instance.block, id.index()});
+    if (found == side_uses_.end()) {
+      return {};
+    }
+    const Instant last = found->second;
+    side_uses_.erase(found);
+    return last;
   }
 
   /// A block's input is the output of the block before it, and its incoming gradient that of the block after it: one
@@ -240,6 +267,7 @@ class Accountant {
   std::vector<Account> accounts_;
   std::vector<std::optional<std::size_t>> template_of_;  ///< by block
   std::vector<Entry> entries_;
+  std::map<SideKey, Instant> side_uses_;
 };
 
 }  // namespace

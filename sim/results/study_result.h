@@ -79,11 +79,13 @@ struct ValidationRow {
   std::string note{};
 };
 
-/// Errors |predicted/measured − 1| of the rows of one metric (or of all: metric "all").
+/// Errors |predicted/measured − 1| of the rows of one metric or source (or of all: metric "all").
 struct ValidationSummary {
   std::string metric{};
-  std::int64_t rows{};     ///< with a prediction
-  std::int64_t skipped{};  ///< without
+  std::int64_t rows{};            ///< figures with a prediction
+  std::int64_t skipped{};         ///< rows without
+  std::int64_t outcomes{};        ///< rows that only say whether the run fitted, with a prediction
+  std::int64_t wrong_outcomes{};  ///< of them
   double median_error{};
   double p90_error{};
   double worst_error{};

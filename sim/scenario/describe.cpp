@@ -71,6 +71,12 @@ Options options_of(const PlanEntry& entry) {
   }
   add("ring_layout", word_of("plan", "ring_layout", plan.ring_layout));
   add("ring_exchange", word_of("plan", "ring_exchange", plan.ring_exchange));
+  if (plan.head_chunks > 1) {
+    add("head_chunks", fmt::to_string(plan.head_chunks));
+  }
+  if (plan.sequence_chunk) {
+    add("sequence_chunk", fmt::to_string(*plan.sequence_chunk));
+  }
   add("placement", placement_text(plan.mesh));
   add("sequence_length", fmt::to_string(plan.sequence_length));
   add_sequences(entry, options);

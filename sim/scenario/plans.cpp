@@ -40,8 +40,6 @@ void read_degrees(Section& section, const PlanContext& context, workload::Mesh& 
   // Experts live on the ranks of data × sequence: their degree takes no GPUs of its own.
   mesh.set_size(MeshAxis::expert, section.integer(name(MeshAxis::expert), {1, kMostGpus}).value_or(1));
   mesh.set_size(MeshAxis::replicate, section.integer("data_replicate", {1, kMostGpus}).value_or(1));
-  section.only_one("head_chunks");
-  section.refuse("sequence_chunk");
   if (context.gpus == 0 || section.diagnostics().list().size() != before) {
     return;
   }
@@ -93,6 +91,12 @@ void read_ring_options(Section& section, strategies::Plan& plan) {
   if (const auto index = section.word("ring_exchange")) {
     plan.ring_exchange = static_cast<strategies::RingExchange>(*index);
   }
+}
+
+void read_chunks(Section& section, strategies::Plan& plan) {
+  constexpr std::int64_t kMostHeadChunks = 4096;
+  plan.head_chunks = section.integer("head_chunks", {1, kMostHeadChunks}).value_or(1);
+  plan.sequence_chunk = section.integer("sequence_chunk", {1, kLongestSequence});
 }
 
 /// Interleaving is having virtual stages: `schedule` may say it, and must then agree.
@@ -188,7 +192,8 @@ std::string derived_name(const PlanEntry& entry) {
   };
   for (const auto& [key, value] : options_of(entry)) {
     const bool placed = key == "placement" && entry.plan.mesh.placement != standard.plan.mesh.placement;
-    const bool chunked = key == "virtual_stages" && entry.plan.virtual_stages > 1;
+    const bool chunked =
+        (key == "virtual_stages" && entry.plan.virtual_stages > 1) || key == "head_chunks" || key == "sequence_chunk";
     const bool of_plan = key == "ring_layout" || key == "ring_exchange";
     const bool overridden = std::find(entry.overridden.begin(), entry.overridden.end(), key) != entry.overridden.end();
     if (overridden || placed || chunked || (of_plan && !is_standard({key, value}))) {
@@ -209,6 +214,7 @@ PlanEntry read_plan(const config::Node& node, const std::string& path, Training 
                   .overridden = training_keys_in(node)};
   read_degrees(section, context, entry.plan.mesh);
   read_ring_options(section, entry.plan);
+  read_chunks(section, entry.plan);
   read_schedule(section, entry.plan);
   read_placement(section, entry.plan.mesh);
   pad(training.padding, entry.plan);

@@ -89,12 +89,6 @@ void Section::only_one(std::string_view name) {
   }
 }
 
-void Section::refuse(std::string_view name) {
-  if (find(name) != nullptr) {
-    error(name, "not yet supported");
-  }
-}
-
 void Section::error_here(std::string_view message) {
   map_.diagnostics().error(where(), fmt::format("'{}': {}", path_, message));
 }

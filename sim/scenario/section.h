@@ -37,8 +37,6 @@ class Section {
   [[nodiscard]] std::optional<std::size_t> word(std::string_view name);
   /// Reports `name` as not yet supported when it is there and is not the count 1 (which asks for nothing).
   void only_one(std::string_view name);
-  /// Reports `name` as not yet supported when it is there at all.
-  void refuse(std::string_view name);
   [[nodiscard]] const config::Node* find(std::string_view name);
   [[nodiscard]] std::vector<const config::Node*> items(std::string_view name);
 

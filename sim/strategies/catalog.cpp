@@ -11,8 +11,10 @@ namespace ulysim::strategies {
 const Strategy& pipeline_strategy();
 const Strategy& data_strategy();
 const Strategy& tensor_strategy();
+const Strategy& head_chunks_strategy();
 const Strategy& ulysses_strategy();
 const Strategy& ring_strategy();
+const Strategy& sequence_chunks_strategy();
 const Strategy& expert_strategy();
 const Strategy& tiling_strategy();
 const Strategy& recompute_strategy();
@@ -24,14 +26,25 @@ const Strategy& schedule_strategy();
 
 std::span<const Strategy* const> strategies() {
   // The order is part of the contract: stages come first, so that every pass shards their ends; ulysses before ring
-  // makes the ring carry head-sharded keys; expert comes when all who split samples are done, since it cuts the same
-  // ranks another way; recompute clones what these inserted; ZeRO sees every reader of a weight, the recomputing ones
-  // too; the optimizer after it, on the states as they are cut; the schedule orders what is settled.
+  // makes the ring carry head-sharded keys, and head chunks before both, so that each round has exchanges of its own;
+  // expert comes when all who split samples are done, since it cuts the same ranks another way; recompute clones what
+  // these inserted; ZeRO sees every reader of a weight, the recomputing ones too; the optimizer after it, on the states
+  // as they are cut; the schedule orders what is settled.
   static const std::array kPasses{
-      &pipeline_strategy(), &data_strategy(),      &tensor_strategy(),
-      &ulysses_strategy(),  &ring_strategy(),      &expert_strategy(),
-      &tiling_strategy(),   &recompute_strategy(), &checkpoint_offload_strategy(),
-      &zero_strategy(),     &optimizer_strategy(), &optimizer_offload_strategy(),
+      &pipeline_strategy(),
+      &data_strategy(),
+      &tensor_strategy(),
+      &head_chunks_strategy(),
+      &ulysses_strategy(),
+      &ring_strategy(),
+      &sequence_chunks_strategy(),
+      &expert_strategy(),
+      &tiling_strategy(),
+      &recompute_strategy(),
+      &checkpoint_offload_strategy(),
+      &zero_strategy(),
+      &optimizer_strategy(),
+      &optimizer_offload_strategy(),
       &schedule_strategy(),
   };
   return kPasses;

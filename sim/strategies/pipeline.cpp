@@ -31,6 +31,7 @@ class Assignment {
   Assignment(const PlanContext& context, OpGraph& graph)
       : graph_(graph),
         stages_(context.plan->mesh.size(MeshAxis::pipeline)),
+        host_waits_(context.framework->pipeline_exchange_drains_host.value != 0 && context.plan->virtual_stages == 1),
         parts_(stages_ * context.plan->virtual_stages) {
     const std::vector<std::int64_t> layers = layers_of_parts(context.model->layers, parts_);
     for (std::int64_t part = 0; part < parts_; ++part) {
@@ -96,7 +97,10 @@ class Assignment {
                                  .tag = 2 * boundary + (ahead ? 0 : 1)},
             .stream = ahead ? (send ? Stream::forward_send : Stream::forward_receive)
                             : (send ? Stream::backward_send : Stream::backward_receive),
-            .purpose = Purpose::pipeline};
+            .purpose = Purpose::pipeline,
+            // The host waits at the end of each exchange, which is the end that receives; interleaved stages send and
+            // receive one by one and do not (Megatron-LM pipeline_parallel/p2p_communication.py, batch_p2p_sync).
+            .host_waits = !send && host_waits_};
       (send ? op.reads : op.writes).push_back(id);
       end.body(phase).ops.push_back(std::move(op));
     };
@@ -279,6 +283,7 @@ class Assignment {
 
   OpGraph& graph_;
   std::int64_t stages_;
+  bool host_waits_;
   std::int64_t parts_;
   std::vector<std::int32_t> part_of_block_;
   std::vector<TemplateId> ends_in_;                              ///< by part

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,7 +29,9 @@ struct Plan {
   std::int64_t virtual_stages{1};  ///< of each pipeline stage; above 1 the schedule is interleaved, else 1F1B
   workload::Layout ring_layout{workload::Layout::zigzag};
   RingExchange ring_exchange{RingExchange::p2p};
-  std::int64_t sequence_length{};  ///< tokens, global, padding included
+  std::int64_t head_chunks{1};                   ///< rounds of attention, each on so large a part of the heads
+  std::optional<std::int64_t> sequence_chunk{};  ///< tokens of a chunk, global; none: the sequence is one
+  std::int64_t sequence_length{};                ///< tokens, global, padding included
   /// Where sequences are padded: how many tokens of each of the micro batch are trained on (one number: of each alike);
   /// the others are work that trains nothing. Empty: nothing is padded.
   std::vector<std::int64_t> lengths{};
@@ -61,6 +65,12 @@ struct Plan {
   /// Whether something of this plan is on the drives of the node.
   [[nodiscard]] bool uses_nvme() const {
     return checkpoint_offload == Offload::nvme || optimizer_offload == Offload::nvme;
+  }
+  /// Of which a sequence is a multiple.
+  [[nodiscard]] std::int64_t sequence_unit() const { return std::lcm(sequence_parts(), sequence_chunk.value_or(1)); }
+  /// Chunks of tokens that attention goes through one after the other.
+  [[nodiscard]] std::int64_t sequence_chunks() const {
+    return sequence_chunk ? std::max<std::int64_t>(1, sequence_length / *sequence_chunk) : 1;
   }
   [[nodiscard]] std::int64_t global_batch() const {
     return micro_batch * accumulation * mesh.size(workload::MeshAxis::data);

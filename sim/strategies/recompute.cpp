@@ -126,12 +126,28 @@ class LayerPass {
   /// The output and the statistics that the backward kernel reads stay: `s·a·d·e + 4·s·a` bytes a layer, and no
   /// second attention (DistFlashAttn, arXiv 2310.03294 §3.3).
   void keep_attention(const Body& backward) {
+    std::map<std::size_t, const Op*> maker;
     for (const Op& op : backward.ops) {
+      for (const TensorId id : op.writes) {
+        maker.emplace(id.index(), &op);
+      }
       if (std::holds_alternative<AttentionWork>(op.work)) {
-        kept_.insert(op.reads[3].index());
-        kept_.insert(op.reads[4].index());
+        for (TensorId id : {op.reads[3], op.reads[4]}) {
+          // Rounds exchange or fetch them in backward: what they come from stays.
+          for (auto made = maker.find(id.index()); made != maker.end() && source_of(*made->second, id) != id;
+               made = maker.find(id.index())) {
+            id = source_of(*made->second, id);
+          }
+          kept_.insert(id.index());
+        }
       }
     }
+  }
+
+  /// What an exchange or a copy made `id` of.
+  static TensorId source_of(const Op& op, TensorId id) {
+    const auto slot = static_cast<std::size_t>(std::find(op.writes.begin(), op.writes.end(), id) - op.writes.begin());
+    return op.reads.at(std::min(slot, op.reads.size() - 1));
   }
 
   /// Recompute may end at the last tensor that backward needs.

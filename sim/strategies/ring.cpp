@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "sim/strategies/rewrite.h"
 #include "sim/strategies/strategy.h"
@@ -31,11 +33,14 @@ class BlockPass {
           continue;
         }
         const bool forward = work->direction == kernel::Direction::forward;
+        served_ = &op;
+        const Op call = context_.framework->ring_repeats_kv.value != 0 ? on_repeated(op) : op;
         if (context_.plan->ring_exchange == RingExchange::all_gather) {
-          forward ? gathered_forward(op) : gathered_backward(op);
+          forward ? gathered_forward(call) : gathered_backward(call);
         } else {
-          forward ? ring_forward(op) : ring_backward(op);
+          forward ? ring_forward(call) : ring_backward(call);
         }
+        add_up_repeated(op, call);
       }
       body.ops = std::move(out_);
     }
@@ -44,9 +49,15 @@ class BlockPass {
  private:
   Tensor& at(TensorId id) { return block_.tensor(id); }
 
+  /// Rounds over parts of the heads each have a ring of their own, whose names they tell apart by the call's.
+  [[nodiscard]] std::string own(const std::string& name) const {
+    return served_->part ? fmt::format("{}_of_{}", name, served_->name) : name;
+  }
+
   TensorId make(TensorId model, const std::string& name, std::int64_t bytes) {
-    Tensor tensor = like(at(model), name);
+    Tensor tensor = like(at(model), own(name));
     tensor.element_bytes = bytes;
+    tensor.loop = served_->loop;
     return block_.add(std::move(tensor));
   }
   TensorId buffer(TensorId model, const std::string& name, std::int64_t bytes) {
@@ -56,13 +67,15 @@ class BlockPass {
   }
 
   Op send(const std::string& name, std::vector<TensorId> from, std::vector<TensorId> to, const Op& served) const {
-    return {.name = name,
+    return {.name = own(name),
             .work = CollectiveWork{.kind = CollectiveKind::send_recv, .axes = {kRing}},
             .reads = std::move(from),
             .writes = std::move(to),
             .stream = Stream::ring_comm,
             .purpose = Purpose::ring,
-            .region = served.region};
+            .region = served.region,
+            .loop = served.loop,
+            .part = served.part};
   }
   Op collective(const std::string& name, CollectiveKind kind, std::vector<TensorId> from, std::vector<TensorId> to,
                 const Op& served) const {
@@ -72,12 +85,59 @@ class BlockPass {
   }
   Op elementwise(const std::string& name, std::vector<TensorId> reads, std::vector<TensorId> writes,
                  std::vector<Traffic> traffic, const Op& served) const {
-    return {.name = name,
+    return {.name = own(name),
             .work = ElementwiseWork{.traffic = std::move(traffic),
                                     .launches = context_.framework->ring_merge_kernels.value},
             .reads = std::move(reads),
             .writes = std::move(writes),
-            .region = served.region};
+            .region = served.region,
+            .loop = served.loop,
+            .part = served.part};
+  }
+
+  /// The call on keys and values repeated to the query heads, as stacks do that call attention without grouped heads.
+  Op on_repeated(const Op& op) {
+    Op call = op;
+    for (const std::size_t slot : {1U, 2U}) {
+      const auto known = repeated_.find(op.reads[slot].index());
+      if (known != repeated_.end()) {
+        call.reads[slot] = known->second;
+      } else if (const TensorId wide = wide_like(op.reads[slot], op); wide != op.reads[slot]) {
+        out_.push_back(elementwise("repeat_" + at(op.reads[slot]).name, {op.reads[slot]}, {wide},
+                                   {{op.reads[slot], 2.0}, {wide, 2.0}}, op));
+        std::get<ElementwiseWork>(out_.back().work).launches = 1;
+        repeated_[op.reads[slot].index()] = call.reads[slot] = wide;
+      }
+      if (std::get<AttentionWork>(op.work).direction == kernel::Direction::backward) {
+        call.writes[slot] = wide_like(op.writes[slot], op);
+      }
+    }
+    return call;
+  }
+
+  /// `id` with as many key/value heads as there are query heads; itself where it has them.
+  TensorId wide_like(TensorId id, const Op& op) {
+    const std::int64_t heads = at(op.reads[0]).find(Dim::heads)->size;
+    Tensor wide = like(at(id), at(id).name + "_to_queries");
+    Extent& kv = *wide.find(Dim::kv_heads);
+    // Parts of the heads count in parts: as many of both.
+    if (kv.size == heads || served_->part) {
+      return id;
+    }
+    kv.replicas *= heads / kv.size;
+    kv.size = heads;
+    return block_.add(std::move(wide));
+  }
+
+  /// Gradients of repeated keys and values add up to those of the few.
+  void add_up_repeated(const Op& op, const Op& call) {
+    for (std::size_t i = 1; i < std::min<std::size_t>(3, op.writes.size()); ++i) {
+      if (call.writes[i] != op.writes[i]) {
+        out_.push_back(elementwise("sum_" + at(op.writes[i]).name, {call.writes[i]}, {op.writes[i]},
+                                   {{call.writes[i], 2.0}, {op.writes[i], 2.0}}, op));
+        std::get<ElementwiseWork>(out_.back().work).launches = 1;
+      }
+    }
   }
 
   /// Keys and values of every step: step 0 its own, step i those sent on by the neighbour in step i−1.
@@ -96,6 +156,7 @@ class BlockPass {
     Keys keys{op.reads[1], op.reads[2]};
     const TensorId sum = make(op.writes[0], "o_sum", 4);
     const double merge = context_.framework->ring_merge_forward.value;
+    std::vector<TensorId> kept{sum};
     for (std::int64_t step = 0; step < rings_; ++step) {
       const Keys next = step + 1 < rings_ ? send_keys(keys, step, "fwd", op) : Keys{};
       Op part = op;
@@ -111,16 +172,24 @@ class BlockPass {
       }
       out_.push_back(
           elementwise(fmt::format("merge_{}", step), merged, {sum, op.writes[1]}, {{part.writes[0], merge}}, op));
+      if (context_.framework->ring_keeps_received.value != 0) {
+        kept.insert(kept.end(), {keys.k, keys.v, part.writes[0]});
+      }
       keys = next;
     }
-    out_.push_back(elementwise("finish_o", {sum}, {op.writes[0]}, {{sum, 6.0}}, op));
+    out_.push_back(elementwise("finish_o", kept, {op.writes[0]}, {{sum, 6.0}}, op));
   }
 
   void ring_backward(const Op& op) {
     const auto [q, o, lse, d_o] = std::tuple{op.reads[0], op.reads[3], op.reads[4], op.reads[5]};
     Keys keys{op.reads[1], op.reads[2]};
     const TensorId dq_sum = make(op.writes[0], "d_q_sum", 4);
-    Keys held{};  // dK, dV of the keys that this step attends to, in fp32, as far as they are summed
+    // R sends bring dK and dV home behind the keys (ring-flash-attention, USP); where those of the own keys stay, the
+    // others need R − 1 (TransformerEngine context_parallel.py, which goes the other way round with the same volume).
+    const bool own_stay = context_.framework->ring_gradient_extra_send.value == 0;
+    const auto wire = static_cast<std::int64_t>(context_.framework->ring_gradient_wire_bytes.value);
+    std::optional<Keys> held;  // dK, dV of the keys that this step attends to, as far as they are summed
+    std::optional<Keys> own;
     const double merge = context_.framework->ring_merge_backward.value;
     for (std::int64_t step = 0; step < rings_; ++step) {
       const Keys next = step + 1 < rings_ ? send_keys(keys, step, "bwd", op) : Keys{};
@@ -132,27 +201,38 @@ class BlockPass {
                      make(op.writes[1], fmt::format("d_k_{}", step), 2),
                      make(op.writes[2], fmt::format("d_v_{}", step), 2)};
       for (std::size_t extra = 3; extra < op.writes.size(); ++extra) {
-        part.writes.push_back(
-            block_.add(like(at(op.writes[extra]), fmt::format("{}_{}", at(op.writes[extra]).name, step))));
+        part.writes.push_back(make(op.writes[extra], fmt::format("{}_{}", at(op.writes[extra]).name, step),
+                                   at(op.writes[extra]).element_bytes));
       }
       out_.push_back(part);
-      const Keys sums{buffer(op.writes[1], fmt::format("d_k_sum_{}", step), 4),
-                      buffer(op.writes[2], fmt::format("d_v_sum_{}", step), 4)};
+      const Keys sums{buffer(op.writes[1], fmt::format("d_k_sum_{}", step), wire),
+                      buffer(op.writes[2], fmt::format("d_v_sum_{}", step), wire)};
       std::vector<TensorId> merged{part.writes[0], part.writes[1], part.writes[2]};
       if (step > 0) {
-        merged.insert(merged.end(), {dq_sum, held.k, held.v});
+        merged.push_back(dq_sum);
+      }
+      if (held) {
+        merged.insert(merged.end(), {held->k, held->v});
       }
       out_.push_back(elementwise(fmt::format("merge_backward_{}", step), merged, {dq_sum, sums.k, sums.v},
                                  {{part.writes[0], merge}, {part.writes[1], merge}, {part.writes[2], merge}}, op));
-      // R sends of dK and dV: the last one brings them home (ring-flash-attention, USP).
-      held = {buffer(op.writes[1], fmt::format("d_k_arrived_{}", step), 4),
-              buffer(op.writes[2], fmt::format("d_v_arrived_{}", step), 4)};
-      out_.push_back(send(fmt::format("send_d_kv_{}", step), {sums.k, sums.v}, {held.k, held.v}, op));
       keys = next;
+      if (step == 0 && own_stay) {
+        own = sums;
+        continue;
+      }
+      held = {buffer(op.writes[1], fmt::format("d_k_arrived_{}", step), wire),
+              buffer(op.writes[2], fmt::format("d_v_arrived_{}", step), wire)};
+      out_.push_back(send(fmt::format("send_d_kv_{}", step), {sums.k, sums.v}, {held->k, held->v}, op));
     }
     out_.push_back(elementwise("finish_d_q", {dq_sum}, {op.writes[0]}, {{dq_sum, 6.0}}, op));
+    std::vector<TensorId> parts{held->k, held->v};
+    if (own) {
+      parts.insert(parts.end(), {own->k, own->v});
+    }
+    const double finish = static_cast<double>(wire) + 2.0;
     out_.push_back(
-        elementwise("finish_d_kv", {held.k, held.v}, {op.writes[1], op.writes[2]}, {{held.k, 6.0}, {held.v, 6.0}}, op));
+        elementwise("finish_d_kv", parts, {op.writes[1], op.writes[2]}, {{held->k, finish}, {held->v, finish}}, op));
   }
 
   TensorId whole(TensorId id, const std::string& name) {
@@ -194,6 +274,8 @@ class BlockPass {
   BlockTemplate& block_;
   const PlanContext& context_;
   std::vector<Op> out_;
+  std::map<std::size_t, TensorId> repeated_;
+  const Op* served_{};  ///< the call being unrolled
 };
 
 class Ring final : public Strategy {

@@ -5,6 +5,7 @@
 
 #include "sim/strategies/rewrite.h"
 #include "sim/strategies/strategy.h"
+#include "sim/strategies/tensor_overlap.h"
 
 namespace ulysim::strategies {
 
@@ -58,7 +59,9 @@ Op collective(std::string name, CollectiveKind kind, TensorId in, TensorId out, 
 /// leaves its between-blocks output as a partial sum that is scattered before the next op reads it.
 class BodyPass {
  public:
-  BodyPass(BlockTemplate& block, Body& body) : block_(block), body_(body) {}
+  enum class Beside : std::uint8_t { nothing, products };  ///< what collectives run beside
+
+  BodyPass(BlockTemplate& block, Body& body, Beside beside) : block_(block), body_(body), beside_(beside) {}
 
   void run() {
     for (Op& op : body_.ops) {
@@ -107,7 +110,8 @@ class BodyPass {
   /// and so beside them (Megatron-LM tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication).
   std::size_t place_of_gather(TensorId id) const {
     std::size_t place = out_.size();
-    while (place > 0 && std::holds_alternative<GemmWork>(out_[place - 1].work) && !writes(out_[place - 1], id)) {
+    while (beside_ == Beside::products && place > 0 && std::holds_alternative<GemmWork>(out_[place - 1].work) &&
+           !writes(out_[place - 1], id)) {
       --place;
     }
     return place;
@@ -158,9 +162,9 @@ class BodyPass {
 
   void scatter_sum(Op& op, const std::vector<TensorId>& sums) {
     const TensorId sum = sums.front();
-    // Right behind the op that completes the sum, so that it runs beside the weights' gradients.
+    // Right behind the op that completes the sum, so that it runs beside the weights' gradients (where the stack does).
     std::size_t place = out_.size();
-    while (place > 0 &&
+    while (beside_ == Beside::products && place > 0 &&
            std::none_of(sums.begin(), sums.end(), [&](TensorId id) { return writes(out_[place - 1], id); })) {
       --place;
     }
@@ -204,6 +208,7 @@ class BodyPass {
 
   BlockTemplate& block_;
   Body& body_;
+  Beside beside_;
   std::vector<Op> out_;
   std::map<std::size_t, TensorId> gathered_;
   std::map<std::size_t, TensorId> port_of_;
@@ -265,13 +270,57 @@ class TensorParallel final : public Strategy {
       for (Tensor& tensor : block.tensors) {
         shard(tensor, t);
       }
-      for (Body& body : block.bodies) {
-        BodyPass(block, body).run();
+      for (const Phase phase : {Phase::forward, Phase::backward, Phase::update}) {
+        const bool serial = phase == Phase::backward && context.framework->overlap_tensor_backward.value == 0;
+        BodyPass(block, block.body(phase), serial ? BodyPass::Beside::nothing : BodyPass::Beside::products).run();
+      }
+      if (block.kind == BlockKind::head) {
+        reduce_loss_statistics(block);
+      } else if (block.kind == BlockKind::layer && overlaps_forward(context)) {
+        overlap_forward(block, t);
       }
     }
   }
 
  private:
+  /// Tiles, rounds and chunks call products of their own, which no collective runs beside.
+  static bool overlaps_forward(const PlanContext& context) {
+    const Plan& plan = *context.plan;
+    return context.framework->overlap_tensor_forward.value != 0 && !plan.tiled_mlp && plan.head_chunks == 1 &&
+           plan.sequence_chunks() == 1;
+  }
+
+  /// The loss over a cut vocabulary needs three numbers a token of all ranks: the largest logit, the label's, and the
+  /// sum of exponentials, each all-reduced in fp32 (Megatron-LM core/tensor_parallel/cross_entropy.py).
+  static void reduce_loss_statistics(BlockTemplate& block) {
+    const auto is_loss = [](const Op& op) {
+      return op.region == Region::loss && std::holds_alternative<ElementwiseWork>(op.work);
+    };
+    Body& forward = block.body(Phase::forward);
+    Body& backward = block.body(Phase::backward);
+    const auto loss = std::find_if(forward.ops.begin(), forward.ops.end(), is_loss);
+    const auto loss_backward = std::find_if(backward.ops.begin(), backward.ops.end(), is_loss);
+    if (loss == forward.ops.end() || loss_backward == backward.ops.end()) {
+      return;
+    }
+    std::vector<Op> reductions;
+    for (const char* name : {"largest_logit", "label_logit", "sum_of_exponentials"}) {
+      Tensor local = like(block.tensor(loss->reads[0]), std::string(name) + "_local");
+      std::erase_if(local.shape, [](const Extent& extent) { return extent.dim == Dim::vocab; });
+      local.element_bytes = 4;
+      local.partial.insert(kTensor);
+      Tensor whole = like(local, name);
+      whole.partial = {};
+      const TensorId local_id = block.add(std::move(local));
+      const TensorId whole_id = block.add(std::move(whole));
+      loss->writes.push_back(local_id);
+      loss_backward->reads.push_back(whole_id);
+      reductions.push_back(
+          collective(std::string("reduce_") + name, CollectiveKind::all_reduce, local_id, whole_id, *loss));
+    }
+    forward.ops.insert(loss + 1, reductions.begin(), reductions.end());
+  }
+
   static void shard(Tensor& tensor, std::int64_t t) {
     for (Extent& extent : tensor.shape) {
       if (is_cut(extent.dim)) {

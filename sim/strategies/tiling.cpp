@@ -93,8 +93,9 @@ class Tiling final : public Strategy {
 
   void apply(const PlanContext& context, OpGraph& graph) const override {
     for (BlockTemplate& block : graph.templates) {
-      if (context.plan->tiled_mlp && block.kind == BlockKind::layer) {
-        tile_mlp(*context.model, graph, block);
+      const bool tiled = context.plan->tiled_mlp || context.plan->sequence_chunks() > 1;
+      if (tiled && block.kind == BlockKind::layer) {
+        tile_mlp(context, graph, block);
       }
       if (context.plan->tiled_loss && block.kind == BlockKind::head) {
         tile_loss(context, graph, block);
@@ -103,10 +104,13 @@ class Tiling final : public Strategy {
   }
 
  private:
-  static void tile_mlp(const Transformer& model, const OpGraph& graph, BlockTemplate& block) {
+  static void tile_mlp(const PlanContext& context, const OpGraph& graph, BlockTemplate& block) {
     Body& forward = block.body(Phase::forward);
     Body& backward = block.body(Phase::backward);
-    const std::int64_t trips = ceil_div(local_tokens(graph, block, forward, Region::mlp), model.hidden);
+    // FPDT takes half of an attention chunk at a time (Megatron-DeepSpeed model/transformer.py, fpdt_FFN_chunk_size).
+    const std::int64_t chunks = context.plan->sequence_chunks();
+    const std::int64_t tokens = local_tokens(graph, block, forward, Region::mlp);
+    const std::int64_t trips = chunks > 1 ? std::min(tokens, 2 * chunks) : ceil_div(tokens, context.model->hidden);
     if (trips <= 1) {
       return;
     }
@@ -171,6 +175,20 @@ class Tiling final : public Strategy {
     }
   }
 
+  /// Small sums over the ranks that share a vocabulary, a part of them in each tile: made of all tiles at once, behind
+  /// the loop.
+  static void reduce_behind_loop(Body& forward) {
+    for (const Op& reduction : forward.ops) {
+      const auto* work = std::get_if<CollectiveWork>(&reduction.work);
+      if (work == nullptr || work->kind != CollectiveKind::all_reduce || reduction.region != Region::loss) {
+        continue;
+      }
+      for (Op& op : forward.ops) {
+        std::erase(op.reads, reduction.writes[0]);
+      }
+    }
+  }
+
   /// Logits, loss and their gradients tile by tile, all in the forward pass (ALST, TiledFusedLogitsLoss).
   static void tile_loss(const PlanContext& context, const OpGraph& graph, BlockTemplate& block) {
     Body& forward = block.body(Phase::forward);
@@ -202,6 +220,7 @@ class Tiling final : public Strategy {
     }
     backward.ops = std::move(kept);
     if (trips > 1) {
+      reduce_behind_loop(forward);
       make_loop(block, forward, Region::loss, "loss_tiles", trips);
     }
   }

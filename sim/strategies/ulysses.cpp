@@ -29,6 +29,8 @@ class BlockPass {
     for (const Phase phase : {Phase::forward, Phase::backward}) {
       Body& body = block_.body(phase);
       out_.clear();
+      backward_ = phase == Phase::backward;
+      count_writers(body);
       for (Op& op : body.ops) {
         if (std::holds_alternative<AttentionWork>(op.work)) {
           wrap(op);
@@ -43,26 +45,64 @@ class BlockPass {
  private:
   Tensor& at(TensorId id) { return block_.tensor(id); }
 
-  void wrap(Op op) {
-    for (TensorId& id : op.reads) {
-      id = by_heads(id, op);
+  /// Rounds over parts of the heads may add to one gradient, which goes back once, when it is whole.
+  void count_writers(const Body& body) {
+    writers_.clear();
+    for (const Op& op : body.ops) {
+      if (std::holds_alternative<AttentionWork>(op.work)) {
+        for (const TensorId id : op.writes) {
+          ++writers_[id.index()];
+        }
+      }
     }
+  }
+
+  void wrap(Op op) {
+    constexpr std::size_t kGradient = 5;  // of the output, behind what forward had
+    for (std::size_t i = 0; i < op.reads.size(); ++i) {
+      again_ = op.part && backward_ && i < kGradient;
+      op.reads[i] = by_heads(op.reads[i], op);
+    }
+    again_ = false;
     std::vector<std::pair<TensorId, TensorId>> back;
     for (TensorId& id : op.writes) {
-      if (only_attention_uses(id)) {
+      const bool known = by_heads_.count(id.index()) != 0;
+      if (known && by_heads_.at(id.index()) == id) {
+        continue;
+      }
+      if (!known && only_attention_uses(id)) {
         to_head_sharding(at(id));
         by_heads_[id.index()] = id;
         continue;
       }
-      const TensorId inside = block_.add(head_sharded(replicated(id), at(id).name + "_heads"));
-      back.emplace_back(id, inside);
-      by_heads_[id.index()] = inside;
-      id = inside;
+      const bool last = --writers_[id.index()] == 0;
+      const TensorId outside = id;
+      id = known && !is_part_of_whole(op, id) ? by_heads_.at(id.index()) : inside_of(id, replicated(id), op);
+      if (last || is_part_of_whole(op, outside)) {
+        back.emplace_back(outside, id);
+      }
     }
     out_.push_back(op);
     for (const auto& [outside, inside] : back) {
       send_back(outside, inside, op);
     }
+  }
+
+  /// Whether a round over a part of the heads works on its part of a tensor that is there whole: the part is exchanged
+  /// for the round alone.
+  bool is_part_of_whole(const Op& op, TensorId id) { return op.part && at(id).loop < 0; }
+
+  /// The head-sharded form of `source`, whose tokens form is `id`.
+  TensorId inside_of(TensorId id, const Tensor& source, const Op& op) {
+    const bool part = is_part_of_whole(op, id);
+    Tensor inside =
+        head_sharded(source, part ? fmt::format("{}_heads_{}", at(id).name, op.name) : at(id).name + "_heads");
+    inside.loop = part ? op.loop : inside.loop;
+    const TensorId made = block_.add(std::move(inside));
+    if (!part) {
+      by_heads_[id.index()] = made;
+    }
+    return made;
   }
 
   /// The head-sharded form of a tensor that attention reads; made once, and kept from forward to backward.
@@ -79,9 +119,9 @@ class BlockPass {
       out_.push_back(elementwise("repeat_" + at(id).name, id, source, 2.0, op));
       out_.back().work = ElementwiseWork{.traffic = {{id, 2.0}, {source, 2.0}}, .launches = 1};
     }
-    const TensorId inside = block_.add(head_sharded(at(source), at(id).name + "_heads"));
+    const Tensor whole = at(source);
+    const TensorId inside = inside_of(id, whole, op);
     exchange(source, inside, Dim::tokens, head_dim_of(at(id)), op);
-    by_heads_[id.index()] = inside;
     return inside;
   }
 
@@ -102,18 +142,22 @@ class BlockPass {
   /// pack, all-to-all, unpack; one after the other, since the stream waits for each.
   void exchange(TensorId from, TensorId to, Dim from_dim, Dim to_dim, const Op& op) {
     const double pack = framework_.all_to_all_pack.value;
-    const TensorId packed = block_.add(buffer(like(at(from), at(from).name + "_send")));
-    out_.push_back(elementwise("pack_" + at(from).name, from, packed, pack, op));
-    const TensorId received = block_.add(buffer(like(at(to), at(from).name + "_received")));
+    const std::string name = is_part_of_whole(op, from) ? at(from).name + "_" + op.name : at(from).name;
+    const TensorId packed = block_.add(buffer(like(at(from), name + "_send"), op));
+    out_.push_back(elementwise("pack_" + name, from, packed, pack, op));
+    const TensorId received = block_.add(buffer(like(at(to), name + "_received"), op));
     out_.push_back(
-        {.name = "all_to_all_" + at(from).name,
+        {.name = "all_to_all_" + name,
          .work = CollectiveWork{.kind = CollectiveKind::all_to_all, .axes = {kUlysses}, .from = from_dim, .to = to_dim},
          .reads = {packed},
          .writes = {received},
          .stream = Stream::ulysses_comm,
          .purpose = Purpose::ulysses,
-         .region = op.region});
-    out_.push_back(elementwise("unpack_" + at(from).name, received, to, pack, op));
+         .region = op.region,
+         .loop = op.loop,
+         .part = op.part,
+         .recomputed = again_});
+    out_.push_back(elementwise("unpack_" + name, received, to, pack, op));
   }
 
   Op elementwise(std::string name, TensorId from, TensorId to, double bytes, const Op& op) const {
@@ -121,11 +165,15 @@ class BlockPass {
             .work = ElementwiseWork{.traffic = {{from, bytes}}, .launches = framework_.pack_kernels.value},
             .reads = {from},
             .writes = {to},
-            .region = op.region};
+            .region = op.region,
+            .loop = op.loop,
+            .part = op.part,
+            .recomputed = again_};
   }
 
-  static Tensor buffer(Tensor tensor) {
+  static Tensor buffer(Tensor tensor, const Op& op) {
     tensor.kind = MemoryKind::communication_buffers;
+    tensor.loop = op.loop;
     return tensor;
   }
 
@@ -170,6 +218,9 @@ class BlockPass {
   const spec::Framework& framework_;
   std::vector<Op> out_;
   std::map<std::size_t, TensorId> by_heads_;
+  std::map<std::size_t, std::int64_t> writers_;  ///< attention calls of the body that are still to write a tensor
+  bool backward_{};
+  bool again_{};  ///< backward's rounds exchange once more what forward did
 };
 
 class Ulysses final : public Strategy {

@@ -97,7 +97,8 @@ class ParameterPass {
       fetch.front().acquire = CreditPool::parameters;
       release_after(body, ops.back());
       std::size_t place = ops.front();
-      while (place > 0 && body.ops[place].loop >= 0 && body.ops[place - 1].loop == body.ops[place].loop) {
+      while (place > 0 && body.ops[place].loop >= 0 && !body.ops[place].part &&
+             body.ops[place - 1].loop == body.ops[place].loop) {
         --place;
       }
       before[place].insert(before[place].end(), fetch.begin(), fetch.end());

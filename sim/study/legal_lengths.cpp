@@ -44,7 +44,7 @@ std::size_t LegalLengths::index_below(std::int64_t tokens) const {
 }
 
 LegalLengths legal_lengths(const scenario::Scenario& scenario, const scenario::PlanEntry& entry) {
-  const std::int64_t unit = entry.plan.sequence_parts();
+  const std::int64_t unit = entry.plan.sequence_unit();
   const std::int64_t longest = scenario::longest_sequence(scenario.model, entry.plan);
   scenario::PlanEntry tried = entry;
   for (std::int64_t more = 1; more <= kMostCoarse && unit * more <= longest; more *= 2) {

@@ -235,8 +235,7 @@ Duration kernel_time(const workload::OpGraph& graph, const workload::BlockTempla
     if (empty || (moved != nullptr && moved->traffic.value() == 0)) {
       continue;
     }
-    const std::int64_t trips = op.loop < 0 ? 1 : body.loops[static_cast<std::size_t>(op.loop)].trips;
-    sum += cost.time(kernel) * trips;
+    sum += cost.time(kernel) * workload::runs_of(body, op);
   }
   return sum;
 }

@@ -38,8 +38,8 @@ enum class Stage : std::uint8_t { logical, parallel, timeline };
 /// `parallel` and `timeline`.
 [[nodiscard]] std::string explain(const scenario::Scenario& scenario, Stage stage, std::size_t plan);
 
-/// Published measurements (YAML or CSV files, or folders of them) against predictions; without `paths` the shipped
-/// ones in `data`/scenarios/published. `data` holds `catalog` and `scenarios`. InputError when a file is wrong.
+/// Published measurements (YAML files, or folders of them) against predictions; without `paths` the shipped ones in
+/// `data`/scenarios/published. `data` holds `catalog` and `scenarios`. InputError when a file is wrong.
 [[nodiscard]] results::ValidationResult validate(std::span<const std::filesystem::path> paths,
                                                  const std::filesystem::path& data);
 

@@ -72,6 +72,12 @@ std::optional<double> in_source_unit(const Measurement& row, const PlanResult& p
       return counted(figures.mfu * peak) / peak;
     case Metric::peak_gpu_memory_gib:
       return gibibytes(figures.peak_gpu_memory);
+    case Metric::peak_gpu_allocated_gib:
+      return gibibytes(figures.peak_gpu_allocated);
+    case Metric::peak_gpu_reserved_gib:
+      return gibibytes(figures.peak_gpu_reserved);
+    case Metric::peak_host_memory_gib_per_node:
+      return gibibytes(figures.peak_host_memory_per_node);
     case Metric::max_sequence_length:
       return std::nullopt;
   }
@@ -89,17 +95,32 @@ void predict_longest(const scenario::Scenario& scenario, ValidationRow& out) {
   }
 }
 
+/// Whether step time and memory are all that the row asks for.
+bool of_memory(const Measurement& row) {
+  switch (row.metric) {
+    case Metric::peak_gpu_memory_gib:
+    case Metric::peak_gpu_allocated_gib:
+    case Metric::peak_gpu_reserved_gib:
+    case Metric::peak_host_memory_gib_per_node:
+    case Metric::step_time_s:
+      return true;
+    default:
+      return row.outcome != Outcome::measured;
+  }
+}
+
 void predict(const Measurement& row, ValidationRow& out) {
   if (!row.scenario) {
     out.note = row.refused;
     return;
   }
   try {
-    if (row.metric == Metric::max_sequence_length) {
+    if (row.outcome == Outcome::measured && row.metric == Metric::max_sequence_length) {
       predict_longest(*row.scenario, out);
       return;
     }
-    const results::StudyResult study = run(*row.scenario, {.detail = Detail::figures});
+    const results::StudyResult study =
+        run(*row.scenario, {.detail = of_memory(row) ? Detail::memory : Detail::figures});
     ULYSIM_CHECK(!study.plans.empty(), "row '{}' has no plan in its result", row.id);
     const PlanResult& plan = study.plans.front();
     if (!plan.feasible()) {
@@ -109,10 +130,16 @@ void predict(const Measurement& row, ValidationRow& out) {
       out.note = fmt::format("cannot run: {}", fmt::join(reasons, "; "));
       return;
     }
-    if (row.measured) {
-      out.predicted = in_source_unit(row, plan);
-    } else {
-      out.predicted = plan.fits() ? 0.0 : 1.0;
+    switch (row.outcome) {
+      case Outcome::measured:
+        out.predicted = in_source_unit(row, plan);
+        break;
+      case Outcome::oom:
+        out.predicted = plan.fits() ? 0.0 : 1.0;
+        break;
+      case Outcome::fits:
+        out.predicted = plan.fits() ? 1.0 : 0.0;
+        break;
     }
     // Said also of a row that was measured: a prediction that it would not have run.
     out.note = fmt::format("{}", fmt::join(plan.does_not_fit, "; "));
@@ -121,13 +148,32 @@ void predict(const Measurement& row, ValidationRow& out) {
   }
 }
 
+std::string metric_of(const Measurement& row) {
+  switch (row.outcome) {
+    case Outcome::oom:
+      return kOutOfMemory;
+    case Outcome::fits:
+      return kFits;
+    case Outcome::measured:
+      break;
+  }
+  return metric_names()[static_cast<std::size_t>(row.metric)];
+}
+
+/// Whatever lies inside the bracket is right; outside, the nearer end is the measure.
+void bracket(const Bracket& known, ValidationRow& out) {
+  const auto fits = static_cast<double>(known.fits_at);
+  out.measured = std::clamp(out.predicted.value_or(fits), fits, static_cast<double>(known.fails_at));
+  out.note +=
+      fmt::format("{}measured: {} train, {} do not", out.note.empty() ? "" : "; ", known.fits_at, known.fails_at);
+}
+
 ValidationRow score(const Measurement& row, const std::string& source) {
-  ValidationRow out{
-      .source = source,
-      .id = row.id,
-      .metric = row.measured ? metric_names()[static_cast<std::size_t>(row.metric)] : std::string(kOutOfMemory),
-      .measured = row.measured.value_or(1.0)};
+  ValidationRow out{.source = source, .id = row.id, .metric = metric_of(row), .measured = row.measured.value_or(1.0)};
   predict(row, out);
+  if (row.bracket) {
+    bracket(*row.bracket, out);
+  }
   if (!row.note.empty()) {
     out.note += (out.note.empty() ? "" : "; ") + row.note;
   }

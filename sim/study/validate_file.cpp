@@ -66,18 +66,45 @@ void check_fragment(const Node* node, const std::string& path, Diagnostics& diag
   fragment.finish();
 }
 
+std::optional<Bracket> read_bracket(Mapping& row, bool of_length) {
+  const auto fits = row.maybe<std::int64_t>("fits_at");
+  const auto fails = row.maybe<std::int64_t>("fails_at");
+  if (!fits && !fails) {
+    return std::nullopt;
+  }
+  if (!of_length) {
+    row.error(fits ? "fits_at" : "fails_at", "brackets a length; the metric is not max_sequence_length");
+  } else if (!fits || !fails) {
+    row.error(fits ? "fits_at" : "fails_at", "needs the other end beside it: fits_at and fails_at");
+  } else if (!(0 < *fits && *fits < *fails)) {
+    row.error("fails_at", "must be above fits_at, and that above 0");
+  } else {
+    return Bracket{.fits_at = *fits, .fails_at = *fails};
+  }
+  return std::nullopt;
+}
+
 void read_measured(Mapping& row, Measurement& out) {
-  static const std::array<std::string, 2> outcomes{"measured", "oom"};
-  const bool out_of_memory = row.choice("outcome", outcomes, 0) == 1;
+  static const std::array<std::string, 3> outcomes{"measured", "oom", "fits"};
+  out.outcome = static_cast<Outcome>(row.choice("outcome", outcomes, 0));
+  const bool measured = out.outcome == Outcome::measured;
   out.metric = static_cast<Metric>(row.choice("metric", metric_names(), 0));
-  if (!out_of_memory && row.find("metric") == nullptr) {
+  if (measured && row.find("metric") == nullptr) {
     row.error("metric", "missing (step_time_s, tokens_per_s_per_gpu …)");
   }
-  out.measured = row.maybe<double>("measured");
-  if (out_of_memory && out.measured) {
-    row.error("measured", "stands beside outcome oom, where nothing was measured");
-  } else if (!out_of_memory && row.find("measured") == nullptr) {
-    row.error("measured", "missing (a number in the unit of the metric, or 'outcome: oom')");
+  out.bracket = read_bracket(row, measured && out.metric == Metric::max_sequence_length);
+  if (out.metric == Metric::max_sequence_length) {  // a length is a count: 1.1M, 4Mi
+    const auto tokens = row.maybe<std::int64_t>("measured");
+    out.measured = tokens ? std::optional(static_cast<double>(*tokens)) : std::nullopt;
+  } else {
+    out.measured = row.maybe<double>("measured");
+  }
+  if (!measured && out.measured) {
+    row.error("measured", "stands beside an outcome, where nothing was measured");
+  } else if (out.bracket && out.measured) {
+    row.error("measured", "stands beside fits_at and fails_at");
+  } else if (measured && !out.bracket && row.find("measured") == nullptr) {
+    row.error("measured", "missing (a number in the unit of the metric, or 'outcome: oom' or 'fits')");
   } else if (out.measured && !(*out.measured > 0.0 && std::isfinite(*out.measured))) {
     row.error("measured", "must be above 0");
   }
@@ -140,9 +167,17 @@ Measurement read_row(const Node& node, const std::string& path, const File& file
 }  // namespace
 
 std::span<const std::string> metric_names() {
-  static const std::array<std::string, 7> names{
-      "step_time_s", "tokens_per_s_per_gpu", "tokens_per_s",        "tflops_per_gpu",
-      "mfu",         "peak_gpu_memory_gib",  "max_sequence_length",
+  static const std::array<std::string, 10> names{
+      "step_time_s",
+      "tokens_per_s_per_gpu",
+      "tokens_per_s",
+      "tflops_per_gpu",
+      "mfu",
+      "peak_gpu_memory_gib",
+      "peak_gpu_allocated_gib",
+      "peak_gpu_reserved_gib",
+      "peak_host_memory_gib_per_node",
+      "max_sequence_length",
   };
   return names;
 }

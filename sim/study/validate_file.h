@@ -19,16 +19,30 @@ enum class Metric : std::uint8_t {
   tokens_per_s,
   tflops_per_gpu,
   mfu,
-  peak_gpu_memory_gib,
+  peak_gpu_memory_gib,     ///< of the device, as nvidia-smi shows it
+  peak_gpu_allocated_gib,  ///< torch max_memory_allocated
+  peak_gpu_reserved_gib,   ///< torch max_memory_reserved
+  peak_host_memory_gib_per_node,
   max_sequence_length,
 };
 [[nodiscard]] std::span<const std::string> metric_names();
 
+/// What became of the run: a figure was printed, it ran out of memory, or it is only known to have run.
+enum class Outcome : std::uint8_t { measured, oom, fits };
+
+/// A length that is known to train and a longer one that is not: the longest lies in between.
+struct Bracket {
+  std::int64_t fits_at{};
+  std::int64_t fails_at{};
+};
+
 /// One row of a file of measurements.
 struct Measurement {
   std::string id{};
+  Outcome outcome{};
   Metric metric{};
-  std::optional<double> measured{};        ///< in the unit of `metric`; absent where the source ran out of memory
+  std::optional<double> measured{};        ///< in the unit of `metric`; absent where only the outcome is known
+  std::optional<Bracket> bracket{};        ///< of `max_sequence_length`, in place of `measured`
   std::optional<Convention> convention{};  ///< of FLOPs; absent: the simulator's own
   std::string note{};
   std::optional<scenario::Scenario> scenario{};  ///< absent: asks for what is not yet supported; `refused` says what

@@ -21,7 +21,7 @@ void add_groups(const std::vector<ValidationRow>& rows, Text text, std::vector<V
   std::vector<std::string> names;
   for (const ValidationRow& row : rows) {
     const std::string& name = text(row);
-    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
       names.push_back(name);
     }
   }
@@ -38,18 +38,26 @@ void add_groups(const std::vector<ValidationRow>& rows, Text text, std::vector<V
 
 }  // namespace
 
+bool is_outcome(const ValidationRow& row) {
+  return row.metric == kOutOfMemory || row.metric == kFits;
+}
+
 ValidationSummary summarize(const std::string& name, const std::vector<const ValidationRow*>& rows) {
+  ValidationSummary out{.metric = name};
   std::vector<double> errors;
   std::vector<double> ratios;
   for (const ValidationRow* row : rows) {
-    if (row->predicted) {
+    if (!row->predicted) {
+      ++out.skipped;
+    } else if (is_outcome(*row)) {
+      ++out.outcomes;
+      out.wrong_outcomes += *row->predicted == row->measured ? 0 : 1;
+    } else {
       ratios.push_back(*row->predicted / row->measured);
       errors.push_back(std::abs(ratios.back() - 1.0));
     }
   }
-  ValidationSummary out{.metric = name,
-                        .rows = static_cast<std::int64_t>(errors.size()),
-                        .skipped = static_cast<std::int64_t>(rows.size() - errors.size())};
+  out.rows = static_cast<std::int64_t>(errors.size());
   if (errors.empty()) {
     return out;
   }
@@ -63,18 +71,14 @@ ValidationSummary summarize(const std::string& name, const std::vector<const Val
 }
 
 std::vector<ValidationSummary> scoreboard(const std::vector<ValidationRow>& rows) {
-  static const std::string kNone;
-  const auto of_memory = [](const ValidationRow& row) { return row.metric == kOutOfMemory; };
   std::vector<ValidationSummary> out;
   add_groups(
       rows, [](const ValidationRow& row) -> const std::string& { return row.metric; }, out);
   add_groups(
-      rows, [&](const ValidationRow& row) -> const std::string& { return of_memory(row) ? kNone : row.source; }, out);
+      rows, [](const ValidationRow& row) -> const std::string& { return row.source; }, out);
   std::vector<const ValidationRow*> all;
   for (const ValidationRow& row : rows) {
-    if (!of_memory(row)) {
-      all.push_back(&row);
-    }
+    all.push_back(&row);
   }
   out.push_back(summarize("all", all));
   return out;

@@ -31,8 +31,10 @@ std::string describe(const Work& work) {
                          w.groups.empty() ? "" : " for each of " + dims(w.groups));
     }
     std::string operator()(const AttentionWork& w) const {
-      return fmt::format("attention {} {} shift={}", w.direction == kernel::Direction::forward ? "forward" : "backward",
-                         workload::describe(w.mask), w.key_shift);
+      return fmt::format("attention {} {} shift={}{}",
+                         w.direction == kernel::Direction::forward ? "forward" : "backward", workload::describe(w.mask),
+                         w.key_shift,
+                         w.chunks ? fmt::format(" chunk {} to keys of {}", w.chunks->query, w.chunks->key) : "");
     }
     std::string operator()(const ElementwiseWork& w) const {
       double bytes = 0;
@@ -67,6 +69,9 @@ void dump_op(const BlockTemplate& block, const Body& body, const Op& op, std::st
   if (op.loop >= 0) {
     const Loop& loop = body.loops[static_cast<std::size_t>(op.loop)];
     fmt::format_to(to, " loop {}×{}", loop.name, loop.trips);
+    if (op.part) {
+      fmt::format_to(to, " part {}{}", *op.part, op.repeats > 1 ? fmt::format(" and {} more", op.repeats - 1) : "");
+    }
   }
   if (!op.allocs.empty()) {
     fmt::format_to(to, " +{}", names_of(block, op.allocs));

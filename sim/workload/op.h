@@ -80,6 +80,12 @@ struct AttentionWork {
   kernel::Direction direction{kernel::Direction::forward};
   Mask mask{};
   std::int64_t key_shift{};
+  /// In a loop over chunks of tokens: the chunk that the queries are, and the chunk that the keys are.
+  struct Chunks {
+    std::int64_t query{};
+    std::int64_t key{};
+  };
+  std::optional<Chunks> chunks{};
   std::optional<std::size_t> table{};  ///< of OpGraph::attention_tables, once they are made
 };
 
@@ -148,9 +154,10 @@ enum class CreditPool : std::uint8_t {
   checkpoint_stash,
   checkpoint_store,
   nvme_buffers,
-  reductions
+  reductions,
+  chunk_fetch
 };
-inline constexpr std::size_t kCreditPools = 7;
+inline constexpr std::size_t kCreditPools = 8;
 
 /// Part of a block: passes find what they rewrite by this, not by name.
 enum class Region : std::uint8_t { other, core_attention, mlp, loss, experts };
@@ -169,6 +176,9 @@ struct Op {
   Region region{Region::other};
   When when{When::every_micro_batch};
   std::int32_t loop{-1};  ///< index into the body's loops
+  /// One trip of its loop: the trips are written out one by one, since other streams work between them.
+  std::optional<std::int64_t> part{};
+  std::int64_t repeats{1};  ///< with `part`: runs so often in a row, each time on another part, with the same work
   CreditPool acquire{CreditPool::none};
   CreditPool release{CreditPool::none};
   bool recomputed{};  ///< repeats work of the forward pass: no model FLOPs

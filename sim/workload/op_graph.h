@@ -9,18 +9,28 @@
 
 namespace ulysim::workload {
 
-/// A part of a body that runs `trips` times in a row, each time on 1/trips of the tokens (a tiled MLP) or of the
-/// matrices (Muon).
+/// A part of a body that runs `trips` times, each time on 1/trips of the tokens (a tiled MLP), of the query heads or of
+/// the matrices (Muon).
 struct Loop {
   std::string name{};
   std::int64_t trips{1};
+  Dim dim{Dim::tokens};      ///< tokens, heads or matrices
+  std::int64_t kv_trips{1};  ///< of heads: key/value heads are divided by this
 };
 
-/// Ops in program order. Ops of one loop stand together.
+/// Ops in program order. Ops of one loop stand together, unless its parts are written out.
 struct Body {
   std::vector<Op> ops{};
   std::vector<Loop> loops{};
 };
+
+/// How often an op of `body` runs in a row each time that the body runs.
+[[nodiscard]] inline std::int64_t runs_of(const Body& body, const Op& op) {
+  if (op.loop < 0) {
+    return 1;
+  }
+  return op.part ? op.repeats : body.loops[static_cast<std::size_t>(op.loop)].trips;
+}
 
 enum class Phase : std::uint8_t { forward, backward, update };
 inline constexpr std::size_t kPhases = 3;
@@ -82,7 +92,7 @@ struct OpGraph {
   Mesh mesh{};
   std::vector<BlockTemplate> templates{};
   std::vector<Role> roles{};
-  CreditWindows credit_windows{1, 1, 1, 1, 1, 1, 1};
+  CreditWindows credit_windows{1, 1, 1, 1, 1, 1, 1, 1};
   std::int64_t micro_batches{1};
   /// By ring coordinate, for masks that are slow to count; shared by the calls that see the same tokens.
   std::vector<std::vector<AttentionShape>> attention_tables{};

@@ -10,36 +10,45 @@ namespace ulysim::workload {
 
 namespace {
 
-std::int64_t trips_of(const Body& body, std::int32_t loop) {
-  return loop < 0 ? 1 : body.loops[static_cast<std::size_t>(loop)].trips;
+/// The loop that an op or a tensor belongs to; one of a single trip for none.
+const Loop& loop_of(const Body& body, std::int32_t loop) {
+  static const Loop kNone{};
+  return loop < 0 ? kNone : body.loops[static_cast<std::size_t>(loop)];
 }
 
-/// Local size of an extent as one trip sees it: loops divide the tokens, or the matrices.
-std::int64_t trip_size(const Extent& extent, const Mesh& mesh, std::int64_t trips) {
+/// Local size of an extent as one trip sees it.
+std::int64_t trip_size(const Extent& extent, const Mesh& mesh, const Loop& loop) {
   const std::int64_t size = local_size(extent, mesh);
-  return extent.dim == Dim::tokens || extent.dim == Dim::matrices ? (size + trips - 1) / trips : size;
+  const bool kv = extent.dim == Dim::kv_heads && loop.dim == Dim::heads;
+  const std::int64_t trips = kv ? loop.kv_trips : extent.dim == loop.dim ? loop.trips : 1;
+  return (size + trips - 1) / trips;
 }
 
-std::int64_t trip_elements(const Tensor& tensor, const Mesh& mesh, std::int64_t trips) {
+std::int64_t trip_elements(const Tensor& tensor, const Mesh& mesh, const Loop& loop) {
   std::int64_t product = 1;
   for (const Extent& extent : tensor.shape) {
-    product *= trip_size(extent, mesh, trips);
+    product *= trip_size(extent, mesh, loop);
   }
   return product;
 }
 
-std::int64_t product_of(const std::vector<Dim>& dims, const Tensor& operand, const Mesh& mesh, std::int64_t trips) {
+std::int64_t product_of(const std::vector<Dim>& dims, const Tensor& operand, const Mesh& mesh, const Loop& loop) {
   std::int64_t product = 1;
   for (const Dim dim : dims) {
     const Extent* extent = operand.find(dim);
     ULYSIM_CHECK(extent != nullptr, "operand {} has no dimension {}", operand.name, name(dim));
-    product *= trip_size(*extent, mesh, trips);
+    product *= trip_size(*extent, mesh, loop);
   }
   return product;
 }
 
+/// The positions of chunk `index` of `chunks` equal ones.
+TokenSet chunk_of(std::int64_t tokens, std::int64_t index, std::int64_t chunks) {
+  return {{.first = tokens / chunks * index, .end = tokens / chunks * (index + 1)}};
+}
+
 AttentionShape attention_shape(const OpGraph& graph, const BlockTemplate& block, const Op& op,
-                               const AttentionWork& work, At at) {
+                               const AttentionWork& work, const Loop& loop, At at) {
   const Extent& query_tokens = *block.tensor(op.reads[0]).find(Dim::tokens);
   const Extent& key_tokens = *block.tensor(op.reads[1]).find(Dim::tokens);
   const std::int64_t rings = graph.mesh.size(MeshAxis::ring);
@@ -48,8 +57,9 @@ AttentionShape attention_shape(const OpGraph& graph, const BlockTemplate& block,
     return extent.split_by(MeshAxis::ring) ? ring_tokens(extent.size, extent.layout, ring, rings)
                                            : ring_tokens(extent.size, Layout::contiguous, 0, 1);
   };
-  const TokenSet queries = tokens_at(query_tokens, at.ring);
-  TokenSet keys = tokens_at(key_tokens, owner);
+  const TokenSet queries =
+      work.chunks ? chunk_of(query_tokens.size, work.chunks->query, loop.trips) : tokens_at(query_tokens, at.ring);
+  TokenSet keys = work.chunks ? chunk_of(key_tokens.size, work.chunks->key, loop.trips) : tokens_at(key_tokens, owner);
   if (queries.front().step != keys.front().step) {
     // Striped queries against gathered keys: the keys, seen as all stripes.
     keys.clear();
@@ -62,18 +72,18 @@ AttentionShape attention_shape(const OpGraph& graph, const BlockTemplate& block,
   return {.unmasked = pairs.unmasked, .computed = pairs.computed, .queries = box.queries, .keys = box.keys};
 }
 
-kernel::Kernel attention_kernel(const OpGraph& graph, const BlockTemplate& block, const Op& op,
+kernel::Kernel attention_kernel(const OpGraph& graph, const BlockTemplate& block, const Loop& loop, const Op& op,
                                 const AttentionWork& work, At at) {
   const Tensor& q = block.tensor(op.reads[0]);
   const Tensor& k = block.tensor(op.reads[1]);
   const Extent* value_width = block.tensor(op.reads[2]).find(Dim::v_head_dim);
   const AttentionShape shape = work.table ? graph.attention_tables[*work.table].at(static_cast<std::size_t>(at.ring))
-                                          : attention_shape(graph, block, op, work, at);
+                                          : attention_shape(graph, block, op, work, loop, at);
   return kernel::Attention{.implementation = work.implementation,
                            .direction = work.direction,
                            .sequences = local_size(*q.find(Dim::batch), graph.mesh),
-                           .heads = local_size(*q.find(Dim::heads), graph.mesh),
-                           .kv_heads = local_size(*k.find(Dim::kv_heads), graph.mesh),
+                           .heads = trip_size(*q.find(Dim::heads), graph.mesh, loop),
+                           .kv_heads = trip_size(*k.find(Dim::kv_heads), graph.mesh, loop),
                            .head_dim = q.find(Dim::head_dim)->size,
                            .v_head_dim = value_width == nullptr ? std::nullopt : std::optional(value_width->size),
                            .queries = shape.queries,
@@ -91,11 +101,11 @@ struct TableKey {
   friend bool operator==(const TableKey&, const TableKey&) = default;
 };
 
-Bytes traffic_sum(const OpGraph& graph, const BlockTemplate& block, std::int64_t trips,
+Bytes traffic_sum(const OpGraph& graph, const BlockTemplate& block, const Loop& loop,
                   const std::vector<Traffic>& traffic) {
   double bytes = 0;
   for (const Traffic& t : traffic) {
-    bytes += t.bytes_per_element * static_cast<double>(trip_elements(block.tensor(t.tensor), graph.mesh, trips));
+    bytes += t.bytes_per_element * static_cast<double>(trip_elements(block.tensor(t.tensor), graph.mesh, loop));
   }
   return Bytes(std::lround(bytes));
 }
@@ -103,21 +113,21 @@ Bytes traffic_sum(const OpGraph& graph, const BlockTemplate& block, std::int64_t
 }  // namespace
 
 kernel::Kernel kernel_of(const OpGraph& graph, const BlockTemplate& block, const Body& body, const Op& op, At at) {
-  const std::int64_t trips = trips_of(body, op.loop);
+  const Loop& loop = loop_of(body, op.loop);
   if (const auto* gemm = std::get_if<GemmWork>(&op.work)) {
     const Tensor& a = block.tensor(op.reads[0]);
     const Tensor& b = block.tensor(op.reads[1]);
-    return kernel::Gemm{.m = product_of(gemm->m, a, graph.mesh, trips),
-                        .n = product_of(gemm->n, b, graph.mesh, trips),
-                        .k = product_of(gemm->k, a, graph.mesh, trips),
-                        .batch = product_of(gemm->groups, a, graph.mesh, trips)};
+    return kernel::Gemm{.m = product_of(gemm->m, a, graph.mesh, loop),
+                        .n = product_of(gemm->n, b, graph.mesh, loop),
+                        .k = product_of(gemm->k, a, graph.mesh, loop),
+                        .batch = product_of(gemm->groups, a, graph.mesh, loop)};
   }
   if (const auto* attention = std::get_if<AttentionWork>(&op.work)) {
-    return attention_kernel(graph, block, op, *attention, at);
+    return attention_kernel(graph, block, loop, op, *attention, at);
   }
   const auto* elementwise = std::get_if<ElementwiseWork>(&op.work);
   ULYSIM_CHECK(elementwise != nullptr, "op {} of {} is no compute op", op.name, block.name);
-  return kernel::MemoryBound{.traffic = traffic_sum(graph, block, trips, elementwise->traffic),
+  return kernel::MemoryBound{.traffic = traffic_sum(graph, block, loop, elementwise->traffic),
                              .launches = elementwise->launches};
 }
 
@@ -126,11 +136,11 @@ Bytes payload_of(const OpGraph& graph, const BlockTemplate& block, const Body& b
   const auto* message = std::get_if<PipelineWork>(&op.work);
   const bool received = (collective != nullptr && collective->kind == CollectiveKind::all_gather) ||
                         (message != nullptr && message->side == PipelineWork::Side::receive);
-  const std::int64_t trips = trips_of(body, op.loop);
+  const Loop& loop = loop_of(body, op.loop);
   Bytes sum;
   for (const TensorId id : received ? op.writes : op.reads) {
     const Tensor& tensor = block.tensor(id);
-    sum += Bytes(trip_elements(tensor, graph.mesh, trips) * tensor.element_bytes);
+    sum += Bytes(trip_elements(tensor, graph.mesh, loop) * tensor.element_bytes * (op.part ? op.repeats : 1));
   }
   return sum;
 }
@@ -138,11 +148,11 @@ Bytes payload_of(const OpGraph& graph, const BlockTemplate& block, const Body& b
 Bytes host_traffic_of(const OpGraph& graph, const BlockTemplate& block, const Body& body, const Op& op) {
   const auto* host = std::get_if<HostWork>(&op.work);
   ULYSIM_CHECK(host != nullptr, "op {} of {} is no host work", op.name, block.name);
-  return traffic_sum(graph, block, trips_of(body, op.loop), host->traffic);
+  return traffic_sum(graph, block, loop_of(body, op.loop), host->traffic);
 }
 
 Bytes held_bytes(const OpGraph& graph, const Body& body, const Tensor& tensor) {
-  return Bytes(trip_elements(tensor, graph.mesh, trips_of(body, tensor.loop)) * tensor.element_bytes);
+  return Bytes(trip_elements(tensor, graph.mesh, loop_of(body, tensor.loop)) * tensor.element_bytes);
 }
 
 void tabulate_attention(OpGraph& graph) {
@@ -156,7 +166,7 @@ void tabulate_attention(OpGraph& graph) {
     for (Body& body : block.bodies) {
       for (Op& op : body.ops) {
         auto* work = std::get_if<AttentionWork>(&op.work);
-        if (work == nullptr || !(work->mask.sparse || work->mask.documents || work->mask.chunk)) {
+        if (work == nullptr || work->chunks || !(work->mask.sparse || work->mask.documents || work->mask.chunk)) {
           continue;
         }
         const TableKey key{.mask = work->mask,
@@ -171,7 +181,7 @@ void tabulate_attention(OpGraph& graph) {
         known.push_back(key);
         auto& table = graph.attention_tables.emplace_back();
         for (std::int64_t ring = 0; ring < rings; ++ring) {
-          table.push_back(attention_shape(graph, block, op, *work, {.ring = ring}));
+          table.push_back(attention_shape(graph, block, op, *work, loop_of(body, op.loop), {.ring = ring}));
         }
       }
     }

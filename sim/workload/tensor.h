@@ -99,7 +99,7 @@ struct Tensor {
   bool parameter{};       ///< a trainable weight that ops read
   bool shared{};          ///< the storage of another block's tensor (tied embeddings): not counted again
   bool pinned{};          ///< in host memory: a block of pinned memory of its own
-  std::int32_t loop{-1};  ///< lives inside one trip of this loop of its body: tokens are divided by the trips
+  std::int32_t loop{-1};  ///< of its body: holds what one trip works on, a part of the tokens or of the heads
 
   [[nodiscard]] const Extent* find(Dim dim) const;
   [[nodiscard]] Extent* find(Dim dim);

@@ -16,7 +16,7 @@ namespace {
 
 /// What a layer's forward pass leaves for its backward pass.
 struct LayerTensors {
-  TensorId x{}, normed{}, norm_kept{}, o{}, lse{}, x1{}, normed1{}, norm1_kept{};
+  TensorId x{}, normed{}, norm_kept{}, o{}, lse{}, attention_out{}, x1{}, normed1{}, norm1_kept{};
   AttentionProjection::Outputs qkv{};
   BlockBuilder::Weight wo{}, small{};
 };
@@ -31,7 +31,9 @@ class LayerBuilder {
         model_(model),
         costs_(options.costs),
         extents_(attention_extents(model)),
-        norms_(static_cast<double>(model.norms.per_layer) / 2.0) {
+        parallel_(model.block_order == BlockOrder::parallel),
+        one_norm_(parallel_ && model.norms.per_layer == 1),
+        norms_(one_norm_ ? 1.0 : static_cast<double>(model.norms.per_layer) / 2.0) {
     mask_ = mask_of(spec, options);
     declare_weights(spec, layer_parameters(model, layer).total());
   }
@@ -86,18 +88,30 @@ class LayerBuilder {
             .purpose = Purpose::attention,
             .drains = b_.options_.attention_synchronises});
     b_.in(Phase::forward);
-    const TensorId projected = b_.hidden("attention_out");
-    b_.gemm("o_proj", t_.o, t_.wo.value, projected, {.m = kRows, .n = {Dim::hidden}, .k = dims_of(extents_.o)});
+    t_.attention_out = b_.hidden("attention_out");
+    b_.gemm("o_proj", t_.o, t_.wo.value, t_.attention_out, {.m = kRows, .n = {Dim::hidden}, .k = dims_of(extents_.o)});
+    if (parallel_) {
+      t_.x1 = t_.x;  // the MLP reads the layer's input too; both branches are added at once
+      return;
+    }
     t_.x1 = b_.hidden("x1");
-    b_.elementwise("residual", {t_.x, projected}, {t_.x1}, {{t_.x1, costs_.residual_forward}},
+    b_.elementwise("residual", {t_.x, t_.attention_out}, {t_.x1}, {{t_.x1, costs_.residual_forward}},
                    costs_.residual_launches);
   }
 
-  void mlp_forward() {
+  void mlp_norm_forward() {
+    if (one_norm_) {
+      t_.normed1 = t_.normed;
+      return;
+    }
     t_.normed1 = b_.hidden("normed1");
     t_.norm1_kept = kept("norm1_kept");
     b_.elementwise("norm1", {t_.x1, t_.small.value}, {t_.normed1, t_.norm1_kept},
                    {{t_.x1, costs_.norm_forward * norms_}}, costs_.norm_launches);
+  }
+
+  void mlp_forward() {
+    mlp_norm_forward();
     std::vector<TensorId> added;
     if (experts_) {
       added = experts_->forward(t_.normed1);
@@ -105,6 +119,9 @@ class LayerBuilder {
       b_.in(Phase::forward, Region::mlp);
       added.push_back(mlp_->forward(t_.normed1));
       b_.in(Phase::forward);
+    }
+    if (parallel_) {
+      added.insert(added.begin(), t_.attention_out);
     }
     const auto adds = static_cast<std::int64_t>(added.size());
     added.insert(added.begin(), t_.x1);
@@ -119,10 +136,24 @@ class LayerBuilder {
     std::vector<TensorId> d_normed = experts_ ? experts_->backward(d_y_) : mlp_->backward(d_y_);
     b_.in(Phase::backward);
     b_.accumulate("accumulate_mlp", experts_ ? experts_->weights() : mlp_->weights());
+    if (parallel_) {
+      d_x1_ = d_y_;  // what comes in goes to both branches
+      d_of_mlp_ = one_norm_ ? d_normed : std::vector<TensorId>{norm_backward_of_branch(std::move(d_normed))};
+      return;
+    }
     d_x1_ = b_.hidden("d_x1");
     d_normed.insert(d_normed.end(), {t_.x1, t_.norm1_kept, d_y_, t_.small.value});
     b_.elementwise("norm1_backward", d_normed, {d_x1_},
                    {{t_.x1, costs_.norm_backward * norms_ + costs_.residual_backward}}, costs_.norm_launches);
+  }
+
+  /// Of the MLP's own norm, where both branches have one.
+  TensorId norm_backward_of_branch(std::vector<TensorId> d_normed) {
+    const TensorId d_branch = b_.hidden("d_x_mlp");
+    d_normed.insert(d_normed.end(), {t_.x, t_.norm1_kept, t_.small.value});
+    b_.elementwise("norm1_backward", d_normed, {d_branch}, {{t_.x, costs_.norm_backward * norms_}},
+                   costs_.norm_launches);
+    return d_branch;
   }
 
   void attention_backward() {
@@ -142,9 +173,11 @@ class LayerBuilder {
     b_.in(Phase::backward);
     std::vector<TensorId> d_normed = projection_->backward({.q = d_rq, .k = d_rk, .v = d_v});
     const TensorId d_x = b_.hidden("d_x", Port::grad_input);
+    d_normed.insert(d_normed.end(), d_of_mlp_.begin(), d_of_mlp_.end());
     d_normed.insert(d_normed.end(), {t_.x, t_.norm_kept, d_x1_, t_.small.value});
+    const double adds = parallel_ ? 2.0 : 1.0;  // of the two residual gradients both end here
     b_.elementwise("norm_backward", d_normed, {d_x, t_.small.grad},
-                   {{t_.x, costs_.norm_backward * norms_ + costs_.residual_backward}}, costs_.norm_launches);
+                   {{t_.x, costs_.norm_backward * norms_ + adds * costs_.residual_backward}}, costs_.norm_launches);
     std::vector<BlockBuilder::Weight> weights = projection_->weights();
     weights.insert(weights.end(), {t_.wo, t_.small});
     b_.accumulate("accumulate_attention", weights);
@@ -181,6 +214,8 @@ class LayerBuilder {
   const Transformer& model_;
   const ElementwiseCosts& costs_;
   AttentionExtents extents_;
+  bool parallel_;  ///< attention and MLP both read the layer's input (GPT-NeoX, Falcon)
+  bool one_norm_;  ///< and the same norm of it
   double norms_;
   std::optional<AttentionProjection> projection_{};
   std::optional<FeedForward> mlp_{};
@@ -188,6 +223,7 @@ class LayerBuilder {
   Mask mask_{};
   LayerTensors t_{};
   TensorId d_y_{}, d_x1_{};
+  std::vector<TensorId> d_of_mlp_{};  ///< of parallel branches: what the MLP adds to the input's gradient
 };
 
 void build_embedding(const Transformer& model, const StepOptions& options, BlockTemplate& block) {
@@ -413,16 +449,19 @@ Flops sum_flops(const OpGraph& graph, FlopsOf flops_of) {
   std::vector<std::array<double, kPhases>> of_template(graph.templates.size());
   for (std::size_t t = 0; t < graph.templates.size(); ++t) {
     for (const Phase phase : {Phase::forward, Phase::backward, Phase::update}) {
-      // Work is linear in tokens, so a loop's trips together do what one call over all tokens would.
+      // Work is linear in tokens, so a loop's trips together do what one call over all tokens would. Parts are ops of
+      // their own.
       const Body& body = graph.templates[t].body(phase);
       double sum = 0;
       for (Op op : body.ops) {
         if (!std::holds_alternative<GemmWork>(op.work) && !std::holds_alternative<AttentionWork>(op.work)) {
           continue;
         }
-        op.loop = -1;
+        const auto times = static_cast<double>(op.part ? op.repeats : 1);
+        op.loop = op.part ? op.loop : -1;
         for (std::int64_t ring = 0; ring < rings; ++ring) {
           sum +=
+              times *
               flops_of(graph.templates[t], op, kernel_of(graph, graph.templates[t], body, op, {.ring = ring})).value();
         }
       }

@@ -118,11 +118,8 @@ class Unroller {
       barrier_ = instance.phase == Phase::update;
       in_body_.assign(body.ops.size(), kNobody);
       for (std::size_t at = 0; at < body.ops.size(); ++at) {
-        const std::int32_t loop = body.ops[at].loop;
         add(i, at,
-            {.op = &body.ops[at],
-             .instance = static_cast<std::uint32_t>(i),
-             .trips = loop < 0 ? 1 : body.loops[static_cast<std::size_t>(loop)].trips});
+            {.op = &body.ops[at], .instance = static_cast<std::uint32_t>(i), .trips = runs_of(body, body.ops[at])});
       }
     }
     schedule_.first_dependency.push_back(static_cast<std::uint32_t>(schedule_.dependencies.size()));

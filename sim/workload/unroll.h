@@ -9,8 +9,8 @@
 namespace ulysim::workload {
 
 /// One execution of an op: which op of which body, for which instance. The trips of a loop are run op by op (all
-/// trips of the first op, then of the second …): loops hold compute ops only, so time, launches and the memory of one
-/// trip come out as if they were run trip by trip.
+/// trips of the first op, then of the second …): such loops hold compute ops only, so time, launches and the memory of
+/// one trip come out as if they were run trip by trip. Where other streams work between the trips, parts are ops.
 struct FlatOp {
   const Op* op{};
   std::uint32_t instance{};  ///< index into the role's program

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "sim/workload/dump.h"
 #include "sim/workload/verify_internal.h"
@@ -55,11 +56,13 @@ class ShapeChecker {
     for (const Phase phase : {Phase::forward, Phase::backward, Phase::update}) {
       phase_ = phase;
       const Body& body = block_.body(phase);
+      body_ = &body;
       check_loops(body);
       for (const Op& op : body.ops) {
         check(op);
       }
       check_ring_coverage(body);
+      check_chunk_coverage(body);
     }
   }
 
@@ -95,17 +98,31 @@ class ShapeChecker {
     std::set<std::int32_t> closed;
     std::int32_t open = -1;
     for (const Op& op : body.ops) {
-      if (op.loop >= 0 && op.stream != Stream::compute) {
+      if (op.part && !is_part(body, op)) {
+        find(op, "is a part of no loop");
+        continue;
+      }
+      if (op.loop >= 0 && !op.part && op.stream != Stream::compute) {
         find(op, "a loop holds compute ops only");
       }
-      if (op.loop != open) {
+      const std::int32_t within = op.part ? -1 : op.loop;
+      if (within != open) {
         closed.insert(open);
-        open = op.loop;
+        open = within;
         if (open >= 0 && (closed.count(open) != 0 || static_cast<std::size_t>(open) >= body.loops.size())) {
           find(op, "its loop is not one run of ops");
         }
       }
     }
+  }
+
+  /// A part stands within its loop.
+  static bool is_part(const Body& body, const Op& op) {
+    if (op.loop < 0 || static_cast<std::size_t>(op.loop) >= body.loops.size()) {
+      return false;
+    }
+    const std::int64_t trips = body.loops[static_cast<std::size_t>(op.loop)].trips;
+    return *op.part >= 0 && *op.part < trips && op.repeats >= 1 && op.repeats <= trips;
   }
 
   void no_partial(const Op& op, TensorId id) {
@@ -189,10 +206,7 @@ class ShapeChecker {
     if (q_heads->split != k_heads->split) {
       find(op, fmt::format("q has {} but k has {}", text(*q_heads), text(*k_heads)));
     }
-    if (local_size(*q_heads, graph_.mesh) % local_size(*k_heads, graph_.mesh) != 0) {
-      find(op, fmt::format("{} query heads do not share {} key/value heads", local_size(*q_heads, graph_.mesh),
-                           local_size(*k_heads, graph_.mesh)));
-    }
+    check_heads(op, *q_heads, *k_heads);
     if (!forward) {
       match(op, q, at(op.reads[5]), Dim::tokens);
       match(op, q, at(op.reads[5]), Dim::heads);
@@ -201,6 +215,25 @@ class ShapeChecker {
     match(op, q, at(op.writes[0]), Dim::heads);
     check_ring(op, work, op.reads[1]);
     check_ring(op, work, op.reads[2]);
+  }
+
+  void check_heads(const Op& op, const Extent& q_heads, const Extent& k_heads) {
+    std::int64_t queries = local_size(q_heads, graph_.mesh);
+    std::int64_t keys = local_size(k_heads, graph_.mesh);
+    if (op.loop >= 0) {
+      const Loop& loop = body_->loops[static_cast<std::size_t>(op.loop)];
+      const std::int64_t trips = loop.dim == Dim::heads ? loop.trips : 1;
+      if (queries % trips != 0 || keys % loop.kv_trips != 0) {
+        find(op, fmt::format("{} query and {} key/value heads do not divide into {} and {} parts", queries, keys, trips,
+                             loop.kv_trips));
+        return;
+      }
+      queries /= trips;
+      keys /= loop.kv_trips;
+    }
+    if (queries % keys != 0) {
+      find(op, fmt::format("{} query heads do not share {} key/value heads", queries, keys));
+    }
   }
 
   /// A key/value tensor of ring step s must come straight from the transfer of the tensor of step s−1.
@@ -230,7 +263,7 @@ class ShapeChecker {
   /// With keys split over the ring, the calls of one pass together see every rank's keys exactly once.
   void check_ring_coverage(const Body& body) {
     const std::int64_t rings = graph_.mesh.size(MeshAxis::ring);
-    std::map<std::pair<kernel::Direction, bool>, std::vector<std::int64_t>> shifts;
+    std::map<std::tuple<kernel::Direction, bool, std::int64_t>, std::vector<std::int64_t>> shifts;
     const Op* last = nullptr;
     for (const Op& op : body.ops) {
       const auto* work = std::get_if<AttentionWork>(&op.work);
@@ -239,7 +272,7 @@ class ShapeChecker {
       }
       const Extent* tokens = at(op.reads[1]).find(Dim::tokens);
       if (rings > 1 && tokens != nullptr && tokens->split_by(MeshAxis::ring)) {
-        shifts[{work->direction, op.recomputed}].push_back(work->key_shift);
+        shifts[{work->direction, op.recomputed, op.part.value_or(-1)}].push_back(work->key_shift);
         last = &op;
       }
     }
@@ -253,6 +286,29 @@ class ShapeChecker {
       }
     }
   }
+
+  /// The parts of an attention call together do all of it: every part of the heads once, or every pair of chunks that
+  /// the mask does not hide.
+  void check_chunk_coverage(const Body& body) {
+    std::map<std::tuple<kernel::Direction, bool, std::int64_t>, std::pair<std::int64_t, const Op*>> runs;
+    for (const Op& op : body.ops) {
+      const auto* work = std::get_if<AttentionWork>(&op.work);
+      if (work != nullptr && is_written_out(body, op)) {
+        auto& [sum, last] = runs[{work->direction, op.recomputed, work->key_shift}];
+        sum += op.repeats;
+        last = &op;
+      }
+    }
+    for (const auto& [pass, found] : runs) {
+      const auto& [sum, op] = found;
+      const Loop& loop = body.loops[static_cast<std::size_t>(op->loop)];
+      const std::int64_t pairs = loop.dim == Dim::heads ? loop.trips : loop.trips * (loop.trips + 1) / 2;
+      if (sum != pairs) {
+        find(*op, fmt::format("its parts run {} times and not {}", sum, pairs));
+      }
+    }
+  }
+  static bool is_written_out(const Body& body, const Op& op) { return op.part && is_part(body, op); }
 
   void match_activations(const Op& op, const Tensor& a, const Tensor& b) {
     if (a.rows() == nullptr || b.rows() == nullptr) {
@@ -465,6 +521,7 @@ class ShapeChecker {
   std::vector<bool> written_;
   std::map<std::size_t, const Op*> producer_;
   Phase phase_{Phase::forward};
+  const Body* body_{};
 };
 
 /// Every tensor that a body allocates is freed once, and after its last use, in micro-batch `index` of `count`: what

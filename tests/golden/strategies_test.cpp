@@ -58,6 +58,12 @@ std::vector<Example> examples() {
   all.push_back({"tensor", with(MeshAxis::tensor, 4), {"tensor"}});
   all.push_back({"ulysses", with(MeshAxis::ulysses, 8), {"ulysses"}});
   all.push_back({"ring", with(MeshAxis::ring, 2), {"ring"}});
+  Plan rounds = with(MeshAxis::ulysses, 2);
+  rounds.head_chunks = 2;
+  all.push_back({"head-chunks", rounds, {"head-chunks", "ulysses"}});
+  Plan chunks = with(MeshAxis::ulysses, 2);
+  chunks.sequence_chunk = 2048;
+  all.push_back({"sequence-chunks", chunks, {"ulysses", "sequence-chunks"}});
   Plan expert = with(MeshAxis::data, 4);
   expert.mesh.set_size(MeshAxis::expert, 2);
   all.push_back({"expert",

@@ -158,6 +158,30 @@ TEST(Accountant, ALoopHoldsOneTripAtATime) {
   EXPECT_THAT(points(account(graph, schedule, rank).gpu), ElementsAre(Pair(0, 120), Pair(30, 90), Pair(35, 0)));
 }
 
+TEST(Accountant, ABlockStaysUntilTheTransferThatReadsItEnds) {
+  // A ring's transfer of 90 bytes runs from 0 to 30 beside a kernel that reads the same block and ends at 15, last in
+  // program order: the block is there until 30.
+  workload::OpGraph graph;
+  workload::BlockTemplate block{.name = "layer", .instances = 1};
+  const TensorId keys = block.add(tensor("keys", 90));
+  const TensorId next = block.add(tensor("next", 10));
+  workload::Body& body = block.body(Phase::forward);
+  body.ops = {
+      {.name = "make", .writes = {keys}, .allocs = {keys}},
+      {.name = "send", .reads = {keys}, .writes = {next}, .allocs = {next}, .stream = workload::Stream::ring_comm},
+      {.name = "attend", .reads = {keys}, .frees = {keys}},
+      {.name = "use", .reads = {next}, .frees = {next}}};
+  graph.templates.push_back(block);
+  graph.roles.push_back({.program = {{.last_micro_batch = true}}});
+  const workload::Schedule schedule = workload::unroll(graph, 0);
+  const results::RankTimeline rank{.spans = {{.begin = Instant(0), .end = Instant(5)},
+                                             {.begin = Instant(5), .end = Instant(30)},
+                                             {.begin = Instant(5), .end = Instant(15)},
+                                             {.begin = Instant(30), .end = Instant(35)}}};
+  EXPECT_THAT(points(account(graph, schedule, rank).gpu),
+              ElementsAre(Pair(0, 90), Pair(5, 100), Pair(30, 10), Pair(35, 0)));
+}
+
 TEST(Accountant, RefusesBooksThatDoNotBalance) {
   TwoBlocks leaking;
   leaking.graph.templates[1].body(Phase::backward).ops[0].frees = {leaking.in, leaking.host};

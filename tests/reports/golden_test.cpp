@@ -76,15 +76,24 @@ TEST(Golden, AModelAndAScoreboard) {
   expect_golden("reports/model.golden", writer("table").write(&study.model, {}).value());
   const results::ValidationResult validation{
       .rows = {{.source = "ALST", .id = "ALST-001", .metric = "step_time_s", .measured = 276.0, .predicted = 280.0},
-               {.source = "X", .id = "", .metric = "mfu", .measured = 0.4, .note = "pipeline is not simulated"}},
+               {.source = "X", .id = "", .metric = "mfu", .measured = 0.4, .note = "pipeline is not simulated"},
+               {.source = "X",
+                .id = "X-2",
+                .metric = "fits",
+                .measured = 1.0,
+                .predicted = 0.0,
+                .note = "does not fit: 92.1 of 80 GiB; \"as printed\", in a note that is longer than a line of the "
+                        "terminal is wide, so that it has to be wrapped"}},
       .summary = {{.metric = "step_time_s",
                    .rows = 1,
                    .median_error = 0.0145,
                    .p90_error = 0.0145,
                    .worst_error = 0.0145,
-                   .median_ratio = 1.0145}}};
+                   .median_ratio = 1.0145},
+                  {.metric = "fits", .outcomes = 1, .wrong_outcomes = 1}}};
   expect_golden("reports/validation.golden", writer("table").write(&validation, {}).value());
   expect_golden("reports/validation_json.golden", writer("json").write(&validation, {}).value());
+  expect_golden("reports/validation_csv.golden", writer("csv").write(&validation, {}).value());
 }
 
 }  // namespace

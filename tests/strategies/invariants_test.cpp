@@ -42,13 +42,14 @@ std::string text(const lab::Bench& bench) {
       "{} tensor {} ulysses {} ring {} data {} pipeline {} chunks {} expert {} layout {} exchange {} tokens {} batch "
       "{} "
       "accumulation {} attention {} "
-      "mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} parameter offload {} replicate {} tiled "
+      "heads in {} chunk {} mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} parameter offload "
+      "{} replicate {} tiled "
       "mlp {} loss {} pattern {} window "
       "{} documents {} recompute layers {} optimizer {}",
       bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], p.mesh.sizes[4],
       p.virtual_stages, p.mesh.expert, name(p.ring_layout), static_cast<int>(p.ring_exchange), p.sequence_length,
-      p.micro_batch, p.accumulation, static_cast<int>(p.attention), static_cast<int>(p.mask),
-      static_cast<int>(p.recompute), static_cast<int>(p.checkpoint_offload), p.zero,
+      p.micro_batch, p.accumulation, static_cast<int>(p.attention), p.head_chunks, p.sequence_chunk.value_or(0),
+      static_cast<int>(p.mask), static_cast<int>(p.recompute), static_cast<int>(p.checkpoint_offload), p.zero,
       static_cast<int>(p.optimizer_offload), static_cast<int>(p.parameter_offload), p.mesh.replicate, p.tiled_mlp,
       p.tiled_loss, p.block_sparse ? describe(*p.block_sparse) : "-", p.sliding_window.value_or(0),
       p.documents ? p.documents->size() : 0, p.recompute_layers.value_or(0), static_cast<int>(p.optimizer));
@@ -129,6 +130,12 @@ class Generator {
     plan.mesh.replicate = pick(3) == 0 ? std::int64_t{1} << (1 + pick(3)) : 1;
     plan.tiled_mlp = pick(2) == 0;
     plan.tiled_loss = pick(2) == 0;
+    if (pick(3) == 0) {
+      plan.head_chunks = static_cast<std::int64_t>(1 + pick(8));
+    } else if (pick(3) == 0) {
+      plan.sequence_chunk = plan.sequence_length / static_cast<std::int64_t>(1 + pick(6));
+      plan.mesh.set_size(MeshAxis::ring, 1);
+    }
     return bench;
   }
 
@@ -208,7 +215,7 @@ bool repeats_or_pads(const lab::Bench& bench) {
   return t > bench.model.kv_heads || bench.model.vocab % t != 0 || has_unequal_experts(bench);
 }
 bool recomputes(const Plan& plan) {
-  return plan.recompute != Recompute::none || plan.tiled_mlp;
+  return plan.recompute != Recompute::none || plan.tiled_mlp || plan.head_chunks > 1 || plan.sequence_chunks() > 1;
 }
 
 TEST(Invariants, hold_for_every_legal_plan) {
@@ -217,11 +224,15 @@ TEST(Invariants, hold_for_every_legal_plan) {
   Generator generator(kSeed);
   std::set<std::string> seen;
   std::map<std::int64_t, int> stages;
+  int rounds = 0;
+  int chunks = 0;
   for (int i = 0; i < 1500; ++i) {
     const lab::Bench bench = generator.legal();
     SCOPED_TRACE(text(bench));
     seen.insert(bench.model.name);
     ++stages[bench.plan.mesh.size(MeshAxis::pipeline)];
+    rounds += bench.plan.head_chunks > 1 ? 1 : 0;
+    chunks += bench.plan.sequence_chunks() > 1 ? 1 : 0;
     const OpGraph logical = bench.logical();
     OpGraph parallel;
     // parallelize() runs verify() and throws when it finds anything.
@@ -239,6 +250,8 @@ TEST(Invariants, hold_for_every_legal_plan) {
     }
   }
   EXPECT_EQ(seen.size(), kModels.size()) << "every model has legal plans";
+  EXPECT_GT(rounds, 50) << "plans with head chunks";
+  EXPECT_GT(chunks, 25) << "plans with sequence chunks";
   for (const std::int64_t degree : {2, 3, 4}) {
     EXPECT_GT(stages[degree], 10) << "pipelines of " << degree;
   }

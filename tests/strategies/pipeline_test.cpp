@@ -187,5 +187,27 @@ TEST(Pipeline, RefusesWhatCannotRunAndSaysWhatCan) {
   EXPECT_THAT(refusal(bench), HasSubstr("| zero: 1"));
 }
 
+TEST(Pipeline, TheHostWaitsForWhatItReceivesWhereTheStackSynchronises) {
+  const auto waits = [](std::int64_t drains, std::int64_t virtual_stages) {
+    Plan plan = piped(2, 4);
+    plan.virtual_stages = virtual_stages;
+    lab::Bench bench = lab::bench("llama-3.1-8b", plan, 4);
+    bench.framework.pipeline_exchange_drains_host.value = drains;
+    const OpGraph graph = parallelize(bench.context(), bench.logical());  // verify() finds no deadlock
+    std::int64_t count = 0;
+    for (const BlockTemplate& block : graph.templates) {
+      for (const Body& body : block.bodies) {
+        count += std::count_if(body.ops.begin(), body.ops.end(), [](const Op& op) {
+          return op.host_waits && std::holds_alternative<PipelineWork>(op.work);
+        });
+      }
+    }
+    return count;
+  };
+  EXPECT_EQ(waits(0, 1), 0);
+  EXPECT_EQ(waits(1, 1), 2) << "the activation at the second stage, its gradient at the first";
+  EXPECT_EQ(waits(1, 2), 0) << "interleaved exchanges do not wait";
+}
+
 }  // namespace
 }  // namespace ulysim::strategies

@@ -168,5 +168,45 @@ TEST(Ring, stripes_must_divide_the_blocks_of_a_sparse_pattern) {
   EXPECT_TRUE(lab::pass("ring").check(lab::bench("llama-3.1-8b", plan).context()).empty());
 }
 
+TEST(Ring, gradients_travel_in_the_type_and_as_often_as_the_stack_sends_them) {
+  // llama-3.1-8b, ring 4: s = 16384 tokens, 8 key/value heads. TransformerEngine: dK, dV in bf16, R−1 sends; others
+  // fp32 and R. Keys and values again: R−1 of 2·s·k·d·2.
+  const auto backward = [](std::int64_t wire, std::int64_t extra) {
+    lab::Bench bench = lab::bench("llama-3.1-8b", ring(4, 65536));
+    bench.framework.ring_gradient_wire_bytes.value = static_cast<double>(wire);
+    bench.framework.ring_gradient_extra_send.value = extra;
+    return backward_bytes(bench.after({"ring"}));
+  };
+  const double block = 2 * 16384.0 * 8 * 128;
+  EXPECT_EQ(backward(4, 1), 3 * block * 2 + 4 * block * 4);
+  EXPECT_EQ(backward(2, 0), 3 * block * 2 + 3 * block * 2);
+}
+
+TEST(Ring, carries_all_query_heads_where_the_stack_repeats_keys_and_values) {
+  lab::Bench bench = lab::bench("llama-3.1-8b", ring(4, 65536));
+  bench.framework.ring_repeats_kv.value = 1;
+  const OpGraph graph = bench.after({"ring"});
+  const double block = 2 * 16384.0 * 32 * 128;
+  EXPECT_EQ(forward_bytes(graph), 3 * block * 2);
+  EXPECT_EQ(backward_bytes(graph), 3 * block * 2 + 4 * block * 4);
+  EXPECT_NEAR(model_flops(graph) / model_flops(bench.logical()), 1, 1e-12);
+}
+
+TEST(Ring, keeps_what_it_received_to_the_end_where_the_stack_does) {
+  // Of three received blocks of keys, each is freed by the step that attends to it, or all by the op that ends the
+  // ring.
+  const auto freed_at_the_end = [](std::int64_t keeps) {
+    lab::Bench bench = lab::bench("llama-3.1-8b", ring(4, 65536));
+    bench.framework.ring_keeps_received.value = keeps;
+    const OpGraph graph = bench.after({"ring"});
+    const Body& body = graph.templates[1].body(Phase::forward);
+    const auto end = std::find_if(body.ops.begin(), body.ops.end(), [](const Op& op) { return op.name == "finish_o"; });
+    return std::count_if(end->frees.begin(), end->frees.end(),
+                         [&](TensorId id) { return graph.templates[1].tensor(id).name.starts_with("k_fwd"); });
+  };
+  EXPECT_EQ(freed_at_the_end(0), 0);
+  EXPECT_EQ(freed_at_the_end(1), 3);
+}
+
 }  // namespace
 }  // namespace ulysim::strategies

@@ -152,5 +152,66 @@ TEST(Tensor, a_partial_sum_that_is_never_reduced_is_found) {
               testing::Contains(AllOf(HasSubstr("forward.residual"), HasSubstr("partial"), HasSubstr("{tensor}"))));
 }
 
+TEST(Tensor, backward_collectives_stand_alone_where_the_stack_overlaps_none) {
+  lab::Bench bench = lab::bench("llama-3.1-8b", tensor(4, 8192));
+  bench.framework.overlap_tensor_backward.value = 0;
+  const OpGraph graph = bench.after({"tensor"});
+  EXPECT_THAT(names_around(lab::layer_of(graph).body(Phase::backward), "gate_dgrad", "norm1_backward"),
+              testing::ElementsAre("gate_dgrad", "up_dgrad", "gather_normed1", "gate_wgrad", "up_wgrad",
+                                   "accumulate_mlp", "scatter_d_normed1_gate", "norm1_backward"))
+      << "each right before what waits for it";
+  EXPECT_EQ(lab::sent(graph, kBackward), 6 * (3.0 / 4 * 8192 * 4096 * 2)) << "the same bytes";
+}
+
+TEST(Tensor, the_loss_over_a_cut_vocabulary_reduces_three_numbers_a_token) {
+  // Largest logit, label's logit, sum of exponentials: 3 all-reduces of 8192 fp32 numbers, 2·(T−1)/T of each sent.
+  const OpGraph graph = lab::bench("llama-3.1-8b", tensor(4, 8192)).after({"tensor"});
+  const auto head = std::find_if(graph.templates.begin(), graph.templates.end(),
+                                 [](const BlockTemplate& block) { return block.kind == BlockKind::head; });
+  double sent = 0;
+  for (const Op& op : head->body(Phase::forward).ops) {
+    const auto* work = std::get_if<CollectiveWork>(&op.work);
+    sent += work != nullptr && work->kind == CollectiveKind::all_reduce
+                ? lab::bytes_sent(graph, *head, head->body(Phase::forward), op)
+                : 0;
+  }
+  EXPECT_EQ(sent, 3 * 2 * (3.0 / 4) * 8192 * 4);
+}
+
+TEST(Tensor, branches_side_by_side_are_scattered_at_once) {
+  // GPT-NeoX norms the layer's input twice: two gathers, and one scatter of attention and MLP together. Falcon-7B norms
+  // it once: one gather serves both. Backward: the incoming gradient, and each kept input once more; one scatter for
+  // each norm.
+  const OpGraph neox = lab::bench("gpt-neox-20b", tensor(4, 8192)).after({"tensor"});
+  EXPECT_EQ(lab::count(lab::layer_of(neox), kForward, CollectiveKind::all_gather), 2);
+  EXPECT_EQ(lab::count(lab::layer_of(neox), kForward, CollectiveKind::reduce_scatter), 1);
+  EXPECT_EQ(lab::count(lab::layer_of(neox), kBackward, CollectiveKind::all_gather), 3);
+  EXPECT_EQ(lab::count(lab::layer_of(neox), kBackward, CollectiveKind::reduce_scatter), 2);
+  const OpGraph falcon = lab::bench("falcon-7b", tensor(71, 71 * 128)).after({"tensor"});
+  EXPECT_EQ(lab::count(lab::layer_of(falcon), kForward, CollectiveKind::all_gather), 1);
+  EXPECT_EQ(lab::count(lab::layer_of(falcon), kForward, CollectiveKind::reduce_scatter), 1);
+  EXPECT_EQ(lab::count(lab::layer_of(falcon), kBackward, CollectiveKind::all_gather), 2);
+  EXPECT_EQ(lab::count(lab::layer_of(falcon), kBackward, CollectiveKind::reduce_scatter), 1);
+}
+
+TEST(Tensor, forward_products_run_beside_their_collectives_where_the_stack_pipelines_them) {
+  lab::Bench bench = lab::bench("llama-3.1-8b", tensor(4, 8192));
+  bench.framework.overlap_tensor_forward.value = 1;
+  const OpGraph graph = bench.after({"tensor"});
+  EXPECT_EQ(lab::sent(graph, kForward), 4 * (3.0 / 4 * 8192 * 4096 * 2)) << "the same bytes";
+  EXPECT_NEAR(executed_flops(graph) / executed_flops(bench.logical()), 1, 1e-12);
+  EXPECT_NEAR(model_flops(graph) / model_flops(bench.logical()), 1, 1e-12);
+  const BlockTemplate& layer = lab::layer_of(graph);
+  EXPECT_THAT(names_around(layer.body(Phase::forward), "gather_normed_first", "v_proj_last"),
+              testing::ElementsAre("gather_normed_first", "gather_normed_rest", "q_proj_beside", "k_proj_beside",
+                                   "v_proj_beside", "q_proj_last", "k_proj_last", "v_proj_last"));
+  // Of four steps one is gathered before the products begin, and three beside as many of them.
+  for (const Op& op : layer.body(Phase::forward).ops) {
+    if (op.name == "gather_normed_rest" || op.name == "q_proj_beside") {
+      EXPECT_EQ(runs_of(layer.body(Phase::forward), op), 3) << op.name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ulysim::strategies

@@ -66,6 +66,8 @@ TEST(Folding, HoldsOnTwoNodes) {
              .plans = "[{ulysses: 16}, {ring: 16}, {ulysses: 8, ring: 2}, {tensor: 8, data: 2}, "
                       "{ulysses: 2, ring: 2, tensor: 2, data: 2, name: all-four}, "
                       "{ulysses: 8, ring: 2, placement: [ring, ulysses, data, tensor], name: ring-inside}, "
+                      "{ulysses: 8, head_chunks: 4, data: 2}, {ulysses: 4, ring: 2, head_chunks: 2, data: 2}, "
+                      "{ulysses: 8, sequence_chunk: 16Ki, data: 2}, "
                       "{tensor: 2, pipeline: 4, data: 2, zero: 1, gradient_accumulation: 8, virtual_stages: 2}, "
                       "{ring: 2, pipeline: 4, data: 2, zero: 0, gradient_accumulation: 3, "
                       "ring_layout: contiguous, placement: [pipeline, ring, data]}]"}));

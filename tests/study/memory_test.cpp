@@ -277,5 +277,26 @@ TEST(Nvme, TakesTheTimeOfItsReadsAndWrites) {
   EXPECT_NEAR(on_drives - in_memory, swaps, 0.25 * swaps) << "and 4 B of gradients beside backward";
 }
 
+TEST_F(Tiny, ChunksOfTheSequenceWaitInHostMemory) {
+  // One layer's at a time, under full recompute, 65,536/8 tokens a rank: Q, K, V, O and the output's gradient in bf16,
+  // the queries' gradient in fp32, 14 B for each of 512; the statistics of 8 heads, 4 B each.
+  const Books chunked = books("{sequence_length: 64Ki, recompute: full}", "{ulysses: 8, sequence_chunk: 8Ki}");
+  EXPECT_EQ(chunked.rank.host.peak, 8192 * (14 * kHidden + 4 * 8));
+}
+
+TEST(Chunks, OfHeadsOrTokensHoldLessOfALongSequence) {
+  const auto peak = [](const std::string& options) {
+    const scenario::Scenario scenario =
+        parse({.training = "{sequence_length: 1Mi, checkpoint_offload: cpu, tiled_mlp: true, tiled_loss: true}",
+               .plans = "[{ulysses: 8" + options + "}]"});
+    const auto stages = run_stages(scenario, build_machine(scenario), scenario.plans.front(), Stage::timeline);
+    return memory::account(stages->parallel, stages->schedules.front(), stages->timeline.ranks.front()).gpu.peak;
+  };
+  const std::int64_t whole = peak("");
+  EXPECT_LT(peak(", head_chunks: 2"), whole);
+  EXPECT_LE(peak(", head_chunks: 4"), peak(", head_chunks: 2"));
+  EXPECT_LT(peak(", sequence_chunk: 64Ki"), whole);
+}
+
 }  // namespace
 }  // namespace ulysim::study

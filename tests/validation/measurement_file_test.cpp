@@ -87,14 +87,24 @@ TEST_F(MeasurementFile, MistakesOfARowStandWhereTheyAre) {
                "  - {id: A, metric: mfu, measured: -1, plan: {sequence_length: 4Ki}, outcom: oom}\n"
                "  - {id: C, outcome: oom, measured: 2, plan: {sequence_length: 4Ki}}\n"
                "  - {id: D, metric: step_time_s, measured: 2, convention: full-x4, plan: {sequence_length: 4Ki}}\n"
-               "  - {id: E, metric: step_time_s, measured: 2}\n");
+               "  - {id: E, metric: step_time_s, measured: 2}\n"
+               "  - {id: F, outcome: fits, measured: 2, plan: {sequence_length: 4Ki}}\n"
+               "  - {id: G, metric: mfu, fits_at: 1Ki, fails_at: 2Ki, plan: {sequence_length: 4Ki}}\n"
+               "  - {id: H, metric: max_sequence_length, fits_at: 1Ki, plan: {sequence_length: 4Ki}}\n"
+               "  - {id: I, metric: max_sequence_length, fits_at: 2Ki, fails_at: 2Ki, plan: {sequence_length: 4Ki}}\n"
+               "  - {id: J, metric: max_sequence_length, measured: 1, fits_at: 1, fails_at: 2, plan: {}}\n");
   EXPECT_THAT(all, HasSubstr("m.yaml:7:21: error: 'rows[0].metric': unknown value 'step_tme_s'; did you mean"));
   EXPECT_THAT(all, HasSubstr("m.yaml:8:36: error: 'rows[1].measured': must be above 0"));
   EXPECT_THAT(all, HasSubstr("outcom'; did you mean 'outcome'?"));
   EXPECT_THAT(all, HasSubstr("'rows[1].id': 'A' stands twice"));
-  EXPECT_THAT(all, HasSubstr("'rows[2].measured': stands beside outcome oom"));
+  EXPECT_THAT(all, HasSubstr("'rows[2].measured': stands beside an outcome"));
   EXPECT_THAT(all, HasSubstr("'rows[3].convention': counts FLOPs"));
   EXPECT_THAT(all, HasSubstr("'rows[4].plan': missing"));
+  EXPECT_THAT(all, HasSubstr("'rows[5].measured': stands beside an outcome"));
+  EXPECT_THAT(all, HasSubstr("'rows[6].fits_at': brackets a length"));
+  EXPECT_THAT(all, HasSubstr("'rows[7].fits_at': needs the other end"));
+  EXPECT_THAT(all, HasSubstr("'rows[8].fails_at': must be above fits_at"));
+  EXPECT_THAT(all, HasSubstr("'rows[9].measured': stands beside fits_at and fails_at"));
 }
 
 TEST_F(MeasurementFile, MistakesOfTheScenarioStandInTheRow) {
@@ -125,9 +135,8 @@ TEST_F(MeasurementFile, BaseHoldsNoPlansAndASourceItsOrigin) {
 }
 
 TEST_F(MeasurementFile, WhatIsNotYetSupportedIsARefusedRowAndNoMistake) {
-  const auto path =
-      write(std::string(kHead) +
-            "  - {id: A, metric: step_time_s, measured: 2, plan: {gemm_precision: fp8, sequence_length: 4Ki}}\n");
+  const auto path = write(std::string(kHead) +
+                          "  - {id: A, metric: step_time_s, measured: 2, plan: {dtype: fp32, sequence_length: 4Ki}}\n");
   const auto result = validate(std::vector{path}, folder_ / "data");
   ASSERT_EQ(result.rows.size(), 1U);
   EXPECT_FALSE(result.rows[0].predicted);
@@ -157,6 +166,62 @@ TEST_F(MeasurementFile, FoldersAreReadInOrderOfNameAndOnlyTheirYaml) {
   const auto result = validate(std::vector{folder_}, folder_ / "data");
   ASSERT_EQ(result.rows.size(), 2U);
   EXPECT_EQ(result.rows[0].source + result.rows[1].source, "ab");
+}
+
+TEST_F(MeasurementFile, MemoryIsComparedAsItWasMeasured) {
+  std::string rows;
+  for (const char* metric :
+       {"peak_gpu_allocated_gib", "peak_gpu_reserved_gib", "peak_gpu_memory_gib", "peak_host_memory_gib_per_node"}) {
+    rows += std::string("  - {id: ") + metric + ", metric: " + metric + ", measured: 1, plan: {sequence_length: 8Ki, " +
+            "checkpoint_offload: cpu}}\n";
+  }
+  const auto result = validate(std::vector{write(kHead + rows)}, folder_ / "data");
+  ASSERT_EQ(result.rows.size(), 4U);
+  const auto predicted = [&](std::size_t row) { return result.rows[row].predicted.value_or(0.0); };
+  // The allocator's tensors, with fragmentation and workspace, with CUDA context and NCCL.
+  EXPECT_LT(predicted(0), predicted(1));
+  EXPECT_LT(predicted(1), predicted(2));
+  // Checkpoints of 32 layers, 8 GPUs: 32 · 8192 · 4096 · 2 B = 2 GiB a GPU.
+  EXPECT_DOUBLE_EQ(predicted(3), 8 * 2.0);
+}
+
+TEST_F(MeasurementFile, APredictionInsideTheBracketIsRight) {
+  // A ring of 8 over 80 GiB: whatever the longest is, it lies above 1 Ki, below 64 Mi, and not between 1 and 2 Ki.
+  const auto row = [](const char* id, const char* ends) {
+    return std::string("  - {id: ") + id + ", metric: max_sequence_length, " + ends +
+           ", plan: {ring: 8, sequence_length: 64Ki}}\n";
+  };
+  const auto result = validate(
+      std::vector{write(kHead + row("wide", "fits_at: 1Ki, fails_at: 64Mi") +
+                        row("low", "fits_at: 1Ki, fails_at: 2Ki") + row("high", "fits_at: 32Mi, fails_at: 64Mi"))},
+      folder_ / "data");
+  ASSERT_EQ(result.rows.size(), 3U);
+  ASSERT_TRUE(result.rows[0].predicted);
+  EXPECT_EQ(result.rows[0].measured, *result.rows[0].predicted);
+  EXPECT_EQ(result.rows[1].measured, 2048.0);
+  EXPECT_EQ(result.rows[2].measured, 33'554'432.0);
+  EXPECT_THAT(result.rows[0].note, HasSubstr("limit: gpu-memory; measured: 1024 train, 67108864 do not"));
+}
+
+TEST_F(MeasurementFile, ARunThatIsKnownToFitIsWrongWhenItIsPredictedNotTo) {
+  const auto path = write(std::string(kHead) +
+                          "  - {id: A, outcome: fits, plan: {ulysses: 8, sequence_length: 64Ki}}\n"
+                          "  - {id: B, outcome: fits, plan: {ulysses: 8, sequence_length: 64Mi}}\n"
+                          "  - {id: C, outcome: oom, plan: {ulysses: 8, sequence_length: 64Mi}}\n"
+                          "  - {id: D, outcome: oom, plan: {ulysses: 8, sequence_length: 64Ki}}\n");
+  const auto result = validate(std::vector{path}, folder_ / "data");
+  ASSERT_EQ(result.rows.size(), 4U);
+  const std::vector<double> expected{1.0, 0.0, 1.0, 0.0};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(result.rows[i].measured, 1.0);
+    EXPECT_EQ(result.rows[i].predicted.value_or(-1.0), expected[i]) << result.rows[i].id;
+  }
+  EXPECT_THAT(result.rows[1].note, HasSubstr("does not fit"));
+  const auto& source = result.summary[result.summary.size() - 2];
+  EXPECT_EQ(source.metric, "T");
+  EXPECT_EQ(source.outcomes, 4);
+  EXPECT_EQ(source.wrong_outcomes, 2);
+  EXPECT_EQ(source.rows, 0);
 }
 
 TEST_F(MeasurementFile, AnEmptyFolderIsAMistake) {

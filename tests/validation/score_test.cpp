@@ -41,14 +41,24 @@ TEST(Score, TheNinetiethOfTenIsTheNinth) {
   EXPECT_NEAR(scoreboard(rows)[0].p90_error, 0.09, 1e-12);
 }
 
-TEST(Score, OutOfMemoryCountsUnderItsOwnNameOnly) {
+TEST(Score, OutcomesAreCountedAndHaveNoPartInTheErrors) {
   const std::vector<ValidationRow> rows{row("a", "step_time_s", 10, 12), row("a", kOutOfMemory, 1, 0),
-                                        row("b", kOutOfMemory, 1, 1)};
-  std::vector<std::string> names;
+                                        row("b", kOutOfMemory, 1, 1), row("b", kFits, 1, 0),
+                                        row("b", kFits, 1, std::nullopt)};
+  std::vector<std::string> lines;
   for (const ValidationSummary& s : scoreboard(rows)) {
-    names.push_back(s.metric + " " + std::to_string(s.rows));
+    lines.push_back(s.metric + ": " + std::to_string(s.rows) + " figures, " + std::to_string(s.wrong_outcomes) +
+                    " of " + std::to_string(s.outcomes) + " wrong, " + std::to_string(s.skipped) + " skipped");
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"step_time_s 1", "out_of_memory 2", "a 1", "all 1"}));
+  EXPECT_EQ(lines, (std::vector<std::string>{
+                       "step_time_s: 1 figures, 0 of 0 wrong, 0 skipped",
+                       "out_of_memory: 0 figures, 1 of 2 wrong, 0 skipped",
+                       "fits: 0 figures, 1 of 1 wrong, 1 skipped",
+                       "a: 1 figures, 1 of 1 wrong, 0 skipped",
+                       "b: 0 figures, 1 of 2 wrong, 1 skipped",
+                       "all: 1 figures, 2 of 3 wrong, 1 skipped",
+                   }));
+  EXPECT_NEAR(scoreboard(rows).back().worst_error, 0.2, 1e-12) << "the outcomes are no errors of 100 %";
 }
 
 }  // namespace

@@ -41,6 +41,10 @@ const std::vector<Published> kPublished{
     {"llama-3.1-70b", 70553706496, kTo64},
     {"llama-3.1-405b", 405853388800, kTo128},
     {"llama-3.1-405b-kv16-original-release", 410081247232, kTo128},
+    // Cut for measurements on one node (SimuMax): 12 of 80 layers, 2·128256·8192 + 8192 + 12·(2·8192² + 2·8192·1024 +
+    // 3·8192·28672 + 2·8192); and 4 of 126, likewise with h 16384, 16 key/value heads of 128 and ffn 53248.
+    {"llama-3.1-70b-12-layers", 12369207296, kTo64},
+    {"llama-3.1-405b-kv16-4-layers", 17087741952, kTo128},
     {"llama-2-7b", 6738415616, kTo32},
     {"llama-2-13b", 13015864320, {1, 2, 4, 5, 8, 10, 20, 40}},
     {"qwen2.5-7b", 7615616512, {1, 2, 4, 28}},
@@ -49,6 +53,7 @@ const std::vector<Published> kPublished{
     {"qwen2.5-72b", 72706203648, kTo64},
     {"qwen3-8b", 8190735360, kTo32},
     {"qwen3-32b", 32762123264, kTo64},
+    {"qwen3-4b", 4022468096, kTo32},
     {"qwen3-0.6b", 596049920, {1, 2, 4, 8, 16}},
     {"qwen3-30b-a3b", 30532122624, kTo32},
     {"mistral-7b-v0.1", 7241732096, kTo32},
