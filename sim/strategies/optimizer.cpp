@@ -151,7 +151,8 @@ class MuonPass {
     const auto loop = static_cast<std::int32_t>(block_.body(Phase::update).loops.size());
     const std::int64_t ranks = graph_.mesh.size(shape.shared);
     block_.body(Phase::update)
-        .loops.push_back({.name = "newton_schulz" + suffix, .trips = (count + ranks - 1) / ranks, .dim = Dim::matrices});
+        .loops.push_back(
+            {.name = "newton_schulz" + suffix, .trips = (count + ranks - 1) / ranks, .dim = Dim::matrices});
     const auto add = [&](const std::string& name, std::vector<Extent> extents, std::int32_t in) {
       return block_.add(
           {.name = name + suffix, .shape = std::move(extents), .kind = MemoryKind::optimizer_states, .loop = in});

@@ -73,9 +73,9 @@ enum class MemoryKind : std::uint8_t {
 inline constexpr std::size_t kMemoryKinds = 9;
 [[nodiscard]] const char* name(MemoryKind kind);
 
-/// How a tensor meets other blocks. A block's `output` is the next block's `input`; its `grad_output` (the gradient that
-/// comes in) is the next block's `grad_input`. What the head's backward leaves in `tied_output`, its gradient of the
-/// table that it shares with the embedding, that one's backward takes up in `tied_input`.
+/// How a tensor meets other blocks. A block's `output` is the next block's `input`; its `grad_output` (the gradient
+/// that comes in) is the next block's `grad_input`. What the head's backward leaves in `tied_output`, its gradient of
+/// the table that it shares with the embedding, that one's backward takes up in `tied_input`.
 enum class Port : std::uint8_t { none, input, output, grad_output, grad_input, tied_output, tied_input };
 
 /// Whether another block allocates the tensor of this port, or frees it.

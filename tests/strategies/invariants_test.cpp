@@ -42,14 +42,14 @@ std::string text(const lab::Bench& bench) {
       "{} tensor {} ulysses {} ring {} data {} pipeline {} chunks {} expert {} layout {} exchange {} tokens {} batch "
       "{} "
       "accumulation {} attention {} "
-      "heads in {} chunk {} mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} parameter offload {} replicate {} tiled "
+      "heads in {} chunk {} mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} parameter offload "
+      "{} replicate {} tiled "
       "mlp {} loss {} pattern {} window "
       "{} documents {} recompute layers {} optimizer {}",
       bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], p.mesh.sizes[4],
       p.virtual_stages, p.mesh.expert, name(p.ring_layout), static_cast<int>(p.ring_exchange), p.sequence_length,
-      p.micro_batch, p.accumulation, static_cast<int>(p.attention), p.head_chunks,
-      p.sequence_chunk.value_or(0), static_cast<int>(p.mask),
-      static_cast<int>(p.recompute), static_cast<int>(p.checkpoint_offload), p.zero,
+      p.micro_batch, p.accumulation, static_cast<int>(p.attention), p.head_chunks, p.sequence_chunk.value_or(0),
+      static_cast<int>(p.mask), static_cast<int>(p.recompute), static_cast<int>(p.checkpoint_offload), p.zero,
       static_cast<int>(p.optimizer_offload), static_cast<int>(p.parameter_offload), p.mesh.replicate, p.tiled_mlp,
       p.tiled_loss, p.block_sparse ? describe(*p.block_sparse) : "-", p.sliding_window.value_or(0),
       p.documents ? p.documents->size() : 0, p.recompute_layers.value_or(0), static_cast<int>(p.optimizer));
@@ -126,7 +126,7 @@ class Generator {
     plan.zero = static_cast<std::int64_t>(pick(4));
     plan.optimizer_offload = pick_enum<Offload>(3);
     plan.optimizer = pick(4) == 0 ? Optimizer::muon : Optimizer::adamw;
-    plan.parameter_offload = pick(4) == 0 ? pick_enum<Offload>(3) : Offload::none;
+    plan.parameter_offload = pick(4) == 0 ? Offload::cpu : Offload::none;
     plan.mesh.replicate = pick(3) == 0 ? std::int64_t{1} << (1 + pick(3)) : 1;
     plan.tiled_mlp = pick(2) == 0;
     plan.tiled_loss = pick(2) == 0;
