@@ -107,6 +107,14 @@ void add_lists(const results::Figures& f, ordered_json& out) {
                      {"carried_bytes", finite(link.carried)},
                      {"utilization", finite(link.utilization)}});
   }
+  if (f.load_peak) {
+    out["load_peak"] = {{"gpu_memory_gib", gib(f.load_peak->gpu)},
+                        {"host_memory_gib_per_node", gib(f.load_peak->host_per_node)}};
+  }
+  if (f.nvme) {
+    out["nvme"] = {{"peak_gib_per_node", gib(f.nvme->peak_per_node)},
+                   {"capacity_gib_per_node", gib(f.nvme->capacity_per_node)}};
+  }
   if (f.padding) {
     out["padding"] = {{"tokens", finite(f.padding->tokens)},
                       {"share_of_tokens", finite(f.padding->share)},

@@ -25,6 +25,8 @@ std::string limit_words(const LongestSequence& longest) {
       return "GPU memory";
     case results::Limit::host_memory:
       return "host memory";
+    case results::Limit::nvme:
+      return "NVMe";
     case results::Limit::heads:
       return "heads";
     case results::Limit::plan:

@@ -203,6 +203,16 @@ std::string memory_picture(const results::Figures& f, const Style& style) {
                    style.width, 2);
     out += bar(host, f.host_memory_capacity_per_node, style);
   }
+  if (f.nvme) {
+    out += wrapped(fmt::format("NVMe: {} of {} a node", human(f.nvme->peak_per_node), human(f.nvme->capacity_per_node)),
+                   style.width, 2);
+  }
+  if (f.load_peak) {
+    out += wrapped(fmt::format("Before the first step, while the checkpoint is loaded: {} of GPU memory, {} of host "
+                               "memory a node",
+                               human(f.load_peak->gpu), human(f.load_peak->host_per_node)),
+                   style.width, 2);
+  }
   return out;
 }
 

@@ -59,10 +59,11 @@ std::string figures_text(const PlanResult& plan) {
 }
 
 double overfull(const Figures& f) {
-  return std::max(f.peak_gpu_memory / f.gpu_memory_capacity,
-                  f.host_memory_capacity_per_node.value() > 0
-                      ? f.peak_host_memory_per_node / f.host_memory_capacity_per_node
-                      : 0.0);
+  return std::max({f.peak_gpu_memory / f.gpu_memory_capacity,
+                   f.host_memory_capacity_per_node.value() > 0
+                       ? f.peak_host_memory_per_node / f.host_memory_capacity_per_node
+                       : 0.0,
+                   f.nvme ? f.nvme->peak_per_node / f.nvme->capacity_per_node : 0.0});
 }
 
 std::string nothing_fits(const StudyResult& study) {

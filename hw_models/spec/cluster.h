@@ -20,6 +20,14 @@ struct Transport {
   Sourced<Duration> step_latency{};
 };
 
+/// Solid-state drives of a node, striped into one volume: what asynchronous reads and writes of large blocks from
+/// pinned host memory reach, all drives together, and what they hold.
+struct Nvme {
+  Sourced<Bandwidth> read{};
+  Sourced<Bandwidth> write{};
+  Sourced<Bytes> capacity{};
+};
+
 /// What joins the GPUs of a node. `nvswitch`: every GPU at `nvlink_bandwidth` to all others. `nvlink_pairs`: bridges
 /// join GPU 2i and 2i+1, the rest is PCIe. `pcie`: through the PCIe switches, the sockets and the links between them.
 enum class NodeFabric : std::uint8_t { nvswitch, nvlink_pairs, pcie };
@@ -48,6 +56,7 @@ struct Node {
   Sourced<Bandwidth> host_memory_bandwidth{};  ///< of the whole node
   Sourced<Bytes> host_memory{};                ///< of the whole node
   Sourced<Bytes> host_memory_reserved{};       ///< operating system and loader, not for tensors
+  std::optional<Nvme> nvme{};                  ///< of the whole node; absent: no drives that states could go to
 };
 
 /// Between nodes: a rail-optimized fat tree joins NIC i of every node in rail i; rails meet in the spine.
@@ -76,6 +85,13 @@ struct Cluster {
   [[nodiscard]] Bytes usable_host_memory_per_node() const {
     const std::int64_t all = node.host_memory.value.value() - node.host_memory_reserved.value.value();
     return Bytes(all / node.hosts.value * hosts_used());
+  }
+  /// The drives of those hosts; nothing where the node has none.
+  [[nodiscard]] std::optional<Bytes> usable_nvme_per_node() const {
+    if (!node.nvme) {
+      return std::nullopt;
+    }
+    return Bytes(node.nvme->capacity.value.value() / node.hosts.value * hosts_used());
   }
 };
 

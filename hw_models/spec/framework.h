@@ -26,6 +26,36 @@ enum class GatherUnit : std::uint8_t { module, layer };
 /// `count`, loss_tiles of them.
 enum class LossTiling : std::uint8_t { bytes, tokens, hidden, count };
 
+/// Bytes per parameter under other optimizer states than the stack's own. `host_bytes` as `host_bytes_per_parameter`.
+struct StateBytes {
+  Sourced<double> weight_bytes{};
+  Sourced<double> gradient_bytes{};
+  Sourced<double> master_bytes{};
+  Sourced<double> moments_bytes{};  ///< of two moments
+  /// With the optimizer offloaded; absent: these states cannot be.
+  std::optional<Sourced<double>> host_bytes{};
+  Sourced<std::int64_t> offloaded_only{};  ///< 1: the stack has them on the host only
+};
+
+/// Optimizer states on NVMe (ZeRO-Infinity, arXiv 2104.07857 §5): the host updates them chunk by chunk in pinned
+/// buffers. Bytes per parameter of the shard and step.
+struct OptimizerSwap {
+  Sourced<double> read_bytes{};
+  Sourced<double> written_bytes{};
+  Sourced<double> gradient_written_bytes{};  ///< at the last micro-step, as gradients arrive
+  Sourced<double> host_bytes{};              ///< what stays in host memory all the time, buffers not counted
+  Sourced<std::int64_t> buffers{};           ///< fp32, of one chunk each
+  Sourced<std::int64_t> overlap{};           ///< 1: the next chunk is read and the last one written beside the update
+};
+
+/// What a rank holds while a checkpoint is loaded: bytes for each parameter of the whole model, and of its own shard.
+struct Loading {
+  Sourced<double> gpu_model_bytes{};
+  Sourced<double> gpu_shard_bytes{};
+  Sourced<double> host_rank_bytes{};  ///< of the whole model, by every rank
+  Sourced<double> host_node_bytes{};  ///< of the whole model, by one rank of the node
+};
+
 /// What a training stack does in memory and time (catalog/frameworks/NAME.yaml): plain numbers that passes, memory
 /// and engine read. Keys whose member has a value or is optional here may be left out of a file. h hidden, f
 /// feed-forward, q and kv the widths of queries and of keys, V vocabulary.
@@ -96,15 +126,23 @@ struct Framework {
   Sourced<std::int64_t> persistence_elements{};     ///< parameter tensors up to this size are never sharded
   Sourced<std::int64_t> reuse_distance_elements{};  ///< needed again within this span: kept, not gathered again
   Sourced<std::int64_t> reduce_bucket_elements{};
+  // The same three by the model's width, where the stack sets them so; they take the place of the fixed ones.
+  std::optional<Sourced<double>> prefetch_per_hidden_squared{};  ///< elements fetched ahead, whole units
+  std::optional<Sourced<double>> persistence_per_hidden{};
+  std::optional<Sourced<double>> reduce_bucket_per_hidden_squared{};
+  /// Buckets that may be on their way before kernels wait for the oldest; absent: any number.
+  std::optional<Sourced<std::int64_t>> reductions_in_flight{};
   Sourced<double> reduce_bucket_kept{};                     ///< buckets allocated for the whole run, in the wire type
   Sourced<double> reduce_bucket_transient{};                ///< further copies while one is reduced
   Sourced<double> gradient_wire_bytes{};                    ///< per element
   Sourced<double> sequence_parallel_gradient_wire_bytes{};  ///< the same where the sequence is sharded
   Sourced<GatherUnit> gather_unit{};
-  Sourced<double> gathered_weight_bytes{.value = 2};             ///< per element on the wire and while gathered
-  Sourced<std::int64_t> last_unit_stays_gathered{};              ///< 1: final norm and head, from forward to backward
-  Sourced<std::int64_t> overlap_gradient_reduction{.value = 1};  ///< 0: reduced after the whole backward
-  Sourced<std::int64_t> overlap_parameter_gather{};              ///< ZeRO-1, 2; 1: gathered during the next forward
+  Sourced<double> gathered_weight_bytes{.value = 2};  ///< per element on the wire and while gathered
+  Sourced<std::int64_t> last_unit_stays_gathered{};   ///< 1: final norm and head, from forward to backward
+  /// Below ZeRO-3, which always overlaps; 0: reduced after the whole backward, and stage 2, which must reduce as
+  /// gradients come, on the stream that computes.
+  Sourced<std::int64_t> overlap_gradient_reduction{.value = 1};
+  Sourced<std::int64_t> overlap_parameter_gather{};  ///< ZeRO-1, 2; 1: gathered during the next forward
 
   // Tensor parallelism: which collectives run beside the GEMM that they feed or drain.
   Sourced<std::int64_t> overlap_tensor_forward{};
@@ -120,9 +158,17 @@ struct Framework {
   Sourced<double> weight_bytes{};
   Sourced<double> gradient_bytes{};
   Sourced<double> master_bytes{};
-  Sourced<double> moments_bytes{};                        ///< both together
-  Sourced<double> optimizer_transient_bytes{};            ///< further GPU memory while the optimizer runs
+  Sourced<double> moments_bytes{};              ///< both together
+  Sourced<double> optimizer_transient_bytes{};  ///< further GPU memory while the optimizer runs
+  /// Parameters of the shard that the optimizer handles at once: its transients and swapped chunks are no larger.
+  Sourced<std::int64_t> optimizer_chunk_elements{.value = 1'000'000'000'000};
+  std::optional<StateBytes> bf16_states{};  ///< absent: the stack has none
+  std::optional<StateBytes> eight_bit_states{};
+  std::optional<OptimizerSwap> optimizer_swap{};
+  std::optional<Loading> loading{};
   Sourced<double> host_bytes_per_parameter{};             ///< in host memory with the optimizer offloaded (weights not)
+  Sourced<double> host_pinned_bytes{};                    ///< of these, in one block of pinned memory
+  Sourced<double> host_pinned_chunk_bytes{};              ///< and in pinned blocks of `optimizer_chunk_elements` each
   Sourced<double> host_weight_bytes{};                    ///< and for offloaded weights beside
   Sourced<double> offload_gradient_d2h_bytes{};           ///< every micro-step, as buckets are reduced
   Sourced<double> offload_gradient_h2d_bytes{};           ///< every micro-step
@@ -156,6 +202,33 @@ struct Framework {
   Sourced<double> risky_margin{};   ///< a plan that leaves less than this fraction of the memory free is risky
 
   Sourced<std::int64_t> communication_sms{};  ///< taken from compute while a collective runs
+
+  /// Largest parameter tensor that is never sharded, in a model of this width; elements.
+  [[nodiscard]] std::int64_t persistence(std::int64_t hidden) const {
+    return persistence_per_hidden
+               ? static_cast<std::int64_t>(persistence_per_hidden->value * static_cast<double>(hidden))
+               : persistence_elements.value;
+  }
+  /// Gradients that are reduced together, in a model of this width; elements.
+  [[nodiscard]] std::int64_t reduce_bucket(std::int64_t hidden) const {
+    const auto width = static_cast<double>(hidden);
+    return reduce_bucket_per_hidden_squared
+               ? static_cast<std::int64_t>(reduce_bucket_per_hidden_squared->value * width * width)
+               : reduce_bucket_elements.value;
+  }
+  /// Units that may be gathered ahead of their use, in a model of this width whose smallest unit has so many elements:
+  /// as many as it takes to reach the elements fetched ahead, the last one whole.
+  [[nodiscard]] std::int64_t prefetched_units(std::int64_t hidden, std::int64_t smallest_unit) const {
+    if (!prefetch_per_hidden_squared || smallest_unit == 0) {
+      return prefetch_units.value;
+    }
+    const auto width = static_cast<double>(hidden);
+    const auto elements = static_cast<std::int64_t>(prefetch_per_hidden_squared->value * width * width);
+    const std::int64_t units = (elements + smallest_unit - 1) / smallest_unit;
+    return units < prefetch_units.value ? units : prefetch_units.value;
+  }
+  /// Whether the sharded parameter is the master that the optimizer updates: then it is sharded as the states are.
+  [[nodiscard]] bool parameter_is_master() const { return master_bytes.value == 0.0; }
 };
 
 }  // namespace ulysim::spec

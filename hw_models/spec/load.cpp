@@ -25,6 +25,7 @@ constexpr Bounds<std::int64_t> kSms{1, 4096};
 constexpr Bounds<std::int64_t> kPerNode{1, 1024};
 constexpr Bounds<double> kPower{10.0, 10'000.0};
 constexpr Bounds<double> kEfficiency{0.001, 1.2};
+constexpr Bounds<Bytes> kStorage{Bytes(kGiB), Bytes(16'777'216 * kGiB)};
 constexpr Bounds<Duration> kLatency{Duration(1000), Duration(10'000'000'000)};  // 1 ns … 10 ms
 
 /// At the mapping, because it takes more than one key to break a relation.
@@ -47,6 +48,20 @@ Transport read_transport(config::Mapping& parent, std::string_view key) {
   read_sourced(map, "p2p_efficiency", out.p2p_efficiency, kEfficiency);
   read_sourced(map, "base_latency", out.base_latency, kLatency);
   read_sourced(map, "step_latency", out.step_latency, kLatency);
+  map.finish();
+  return out;
+}
+
+std::optional<Nvme> read_nvme(config::Mapping& parent) {
+  const config::Node* node = parent.find("nvme");
+  if (node == nullptr) {
+    return std::nullopt;
+  }
+  Nvme out;
+  config::Mapping map(*node, parent.path_of("nvme"), parent.diagnostics());
+  read_sourced(map, "read", out.read, kLinkBandwidth);
+  read_sourced(map, "write", out.write, kLinkBandwidth);
+  read_sourced(map, "capacity", out.capacity, kStorage);
   map.finish();
   return out;
 }
@@ -180,6 +195,7 @@ Node Catalog::load_node(std::string_view name, const Location& asked_at) const {
   read_sourced(map, "host_memory_bandwidth", node.host_memory_bandwidth, kMemoryBandwidth);
   read_sourced(map, "host_memory", node.host_memory, kHostMemory);
   read_sourced(map, "host_memory_reserved", node.host_memory_reserved, kHostMemory);
+  node.nvme = read_nvme(map);
   map.finish();
   if (diagnostics.empty()) {  // relations between values that are all there
     require(map, "nics", broken_nics(node));

@@ -21,18 +21,72 @@ constexpr Bounds<Bytes> kMemory{Bytes(0), Bytes(std::int64_t{1} << 36)};  // 64 
 constexpr Bounds<Bytes> kTile{Bytes(std::int64_t{1} << 20), Bytes(std::int64_t{1} << 36)};
 constexpr Bounds<Duration> kHostTime{Duration(0), Duration(60'000'000'000'000)};  // a minute
 
+std::optional<StateBytes> read_states(config::Mapping& parent, std::string_view key) {
+  const config::Node* node = parent.find(key);
+  if (node == nullptr) {
+    return std::nullopt;
+  }
+  StateBytes out;
+  config::Mapping map(*node, parent.path_of(key), parent.diagnostics());
+  read_sourced(map, "weight_bytes", out.weight_bytes, kPerElement);
+  read_sourced(map, "gradient_bytes", out.gradient_bytes, kPerElement);
+  read_sourced(map, "master_bytes", out.master_bytes, kPerElement);
+  read_sourced(map, "moments_bytes", out.moments_bytes, kPerElement);
+  if (map.find("host_bytes") != nullptr) {
+    read_sourced(map, "host_bytes", out.host_bytes.emplace(), kPerElement);
+  }
+  read_sourced_or_default(map, "offloaded_only", out.offloaded_only, kFlag);
+  map.finish();
+  return out;
+}
+
+std::optional<OptimizerSwap> read_swap(config::Mapping& parent) {
+  const config::Node* node = parent.find("optimizer_swap");
+  if (node == nullptr) {
+    return std::nullopt;
+  }
+  OptimizerSwap out;
+  config::Mapping map(*node, parent.path_of("optimizer_swap"), parent.diagnostics());
+  read_sourced(map, "read_bytes", out.read_bytes, kPerElement);
+  read_sourced(map, "written_bytes", out.written_bytes, kPerElement);
+  read_sourced(map, "gradient_written_bytes", out.gradient_written_bytes, kPerElement);
+  read_sourced(map, "host_bytes", out.host_bytes, kPerElement);
+  read_sourced(map, "buffers", out.buffers, Bounds<std::int64_t>{1, 64});
+  read_sourced(map, "overlap", out.overlap, kFlag);
+  map.finish();
+  return out;
+}
+
+std::optional<Loading> read_loading(config::Mapping& parent) {
+  const config::Node* node = parent.find("loading");
+  if (node == nullptr) {
+    return std::nullopt;
+  }
+  Loading out;
+  config::Mapping map(*node, parent.path_of("loading"), parent.diagnostics());
+  read_sourced(map, "gpu_model_bytes", out.gpu_model_bytes, kPerElement);
+  read_sourced(map, "gpu_shard_bytes", out.gpu_shard_bytes, kPerElement);
+  read_sourced(map, "host_rank_bytes", out.host_rank_bytes, kPerElement);
+  read_sourced(map, "host_node_bytes", out.host_node_bytes, kPerElement);
+  map.finish();
+  return out;
+}
+
+template <class T>
+void read_if_there(config::Mapping& map, std::string_view key, std::optional<Sourced<T>>& out,
+                   const Bounds<T>& bounds) {
+  if (map.find(key) != nullptr) {
+    read_sourced(map, key, out.emplace(), bounds);
+  }
+}
+
 /// Facts that most stacks share; a file names them where its stack differs.
 void read_optional_facts(config::Mapping& map, Framework& out) {
   static const std::array<std::string, 2> gather_unit{"module", "layer"};
   static const std::array<std::string, 4> loss_tiling{"bytes", "tokens", "hidden", "count"};
   read_sourced_or_default(map, "loss_tiling", out.loss_tiling, Words{loss_tiling});
-  const auto read_if_there = [&map](const char* key, auto& field, const auto& bounds) {
-    if (map.find(key) != nullptr) {
-      read_sourced(map, key, field.emplace(), bounds);
-    }
-  };
-  read_if_there("loss_tile_tokens", out.loss_tile_tokens, kTokens);
-  read_if_there("loss_tiles", out.loss_tiles, kTokens);
+  read_if_there(map, "loss_tile_tokens", out.loss_tile_tokens, kTokens);
+  read_if_there(map, "loss_tiles", out.loss_tiles, kTokens);
   if ((out.loss_tiling.value == LossTiling::tokens) != out.loss_tile_tokens.has_value()) {
     map.error("loss_tiling", "loss_tile_tokens goes with loss_tiling tokens, and only with it");
   }
@@ -43,9 +97,9 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "tiled_loss_gemms", out.tiled_loss_gemms, Bounds<std::int64_t>{3, 4});
   read_sourced_or_default(map, "loss_tile_weight_traffic", out.loss_tile_weight_traffic, kPerElement);
   read_sourced_or_default(map, "loss_tile_weight_bytes", out.loss_tile_weight_bytes, kPerElement);
-  read_if_there("tiled_logits_bytes", out.tiled_logits_bytes, kPerElement);
-  read_if_there("tiled_loss_forward", out.tiled_loss_forward, kPerElement);
-  read_if_there("tiled_loss_backward", out.tiled_loss_backward, kPerElement);
+  read_if_there(map, "tiled_logits_bytes", out.tiled_logits_bytes, kPerElement);
+  read_if_there(map, "tiled_loss_forward", out.tiled_loss_forward, kPerElement);
+  read_if_there(map, "tiled_loss_backward", out.tiled_loss_backward, kPerElement);
   read_sourced_or_default(map, "vocabulary_multiple", out.vocabulary_multiple, kTokens);
   read_sourced_or_default(map, "quantise_traffic", out.quantise_traffic, kPerElement);
   read_sourced_or_default(map, "quantise_weight_traffic", out.quantise_weight_traffic, kPerElement);
@@ -53,6 +107,10 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "quantised_gather", out.quantised_gather, kFlag);
   read_sourced_or_default(map, "adapter_traffic", out.adapter_traffic, kPerElement);
   read_sourced_or_default(map, "adapter_kernels", out.adapter_kernels, kFew);
+  read_if_there(map, "reductions_in_flight", out.reductions_in_flight, Bounds<std::int64_t>{1, 1000});
+  read_if_there(map, "prefetch_per_hidden_squared", out.prefetch_per_hidden_squared, kPerElement);
+  read_if_there(map, "persistence_per_hidden", out.persistence_per_hidden, kPerElement);
+  read_if_there(map, "reduce_bucket_per_hidden_squared", out.reduce_bucket_per_hidden_squared, kPerElement);
   read_sourced_or_default(map, "gather_unit", out.gather_unit, Words{gather_unit});
   read_sourced_or_default(map, "gathered_weight_bytes", out.gathered_weight_bytes, kPerElement);
   read_sourced_or_default(map, "last_unit_stays_gathered", out.last_unit_stays_gathered, kFlag);
@@ -65,7 +123,14 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "ring_repeats_kv", out.ring_repeats_kv, kFlag);
   read_sourced_or_default(map, "ring_keeps_received", out.ring_keeps_received, kFlag);
   read_sourced_or_default(map, "optimizer_transient_bytes", out.optimizer_transient_bytes, kPerElement);
-  read_if_there("checkpoint_offload_stash", out.checkpoint_offload_stash, kFew);
+  read_sourced_or_default(map, "optimizer_chunk_elements", out.optimizer_chunk_elements, kElements);
+  read_sourced_or_default(map, "host_pinned_bytes", out.host_pinned_bytes, kPerElement);
+  read_sourced_or_default(map, "host_pinned_chunk_bytes", out.host_pinned_chunk_bytes, kPerElement);
+  out.bf16_states = read_states(map, "bf16_states");
+  out.eight_bit_states = read_states(map, "eight_bit_states");
+  out.optimizer_swap = read_swap(map);
+  out.loading = read_loading(map);
+  read_if_there(map, "checkpoint_offload_stash", out.checkpoint_offload_stash, kFew);
   read_sourced_or_default(map, "pipeline_exchange_drains_host", out.pipeline_exchange_drains_host, kFlag);
 }
 

@@ -30,17 +30,27 @@ void add_host_paths(const NodePlan& at, const Uplinks& uplinks, Plan& plan) {
   const auto per_host = static_cast<std::size_t>(at.cluster.gpus_per_host());
   const Bandwidth of_a_host = node.host_memory_bandwidth.value * (1.0 / static_cast<double>(node.hosts.value));
   LinkId memory;
+  std::vector<LinkId> to_nvme;
+  std::vector<LinkId> from_nvme;
   for (std::size_t rank = at.first_rank; rank < plan.ports.size(); ++rank) {
     const Port& port = plan.ports[rank];
     if (port.local % per_host == 0) {
       const std::string host =
           node.hosts.value == 1 ? at.prefix : fmt::format("{}.host{}", at.prefix, port.local / per_host);
       memory = plan.add_link(host + ".memory", LinkKind::host_memory, of_a_host);
+      if (node.nvme) {
+        // Drives have lanes of their own to the socket: PCIe is not what holds a striped volume back.
+        const double share_of_host = 1.0 / static_cast<double>(node.hosts.value);
+        to_nvme = {memory, plan.add_link(host + ".nvme.write", LinkKind::nvme, node.nvme->write.value * share_of_host)};
+        from_nvme = {plan.add_link(host + ".nvme.read", LinkKind::nvme, node.nvme->read.value * share_of_host), memory};
+      }
     }
     const std::size_t uplink = port.local / share;
     plan.to_host.push_back({port.pcie_up, uplinks.up[uplink], memory});
     plan.from_host.push_back({memory, uplinks.down[uplink], port.pcie_down});
     plan.host_memory.push_back({memory});
+    plan.to_nvme.push_back(to_nvme);
+    plan.from_nvme.push_back(from_nvme);
   }
 }
 

@@ -48,6 +48,8 @@ struct Plan {
   std::vector<std::vector<LinkId>> to_host{};
   std::vector<std::vector<LinkId>> from_host{};
   std::vector<std::vector<LinkId>> host_memory{};
+  std::vector<std::vector<LinkId>> to_nvme{};
+  std::vector<std::vector<LinkId>> from_nvme{};
 
   Vertex add_vertex() { return vertices++; }
   LinkId add_link(std::string name, LinkKind kind, Bandwidth capacity);

@@ -141,6 +141,8 @@ Topology assemble(Plan plan) {
   out.links_ = std::move(plan.links);
   out.to_host_ = std::move(plan.to_host);
   out.from_host_ = std::move(plan.from_host);
+  out.to_nvme_ = std::move(plan.to_nvme);
+  out.from_nvme_ = std::move(plan.from_nvme);
   out.host_memory_ = std::move(plan.host_memory);
   return out;
 }

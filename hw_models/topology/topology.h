@@ -12,7 +12,7 @@
 
 namespace ulysim::topology {
 
-enum class LinkKind : std::uint8_t { nvlink, nic, fabric, pcie, host_memory };
+enum class LinkKind : std::uint8_t { nvlink, nic, fabric, pcie, host_memory, nvme };
 
 /// One direction of one link (or of several parallel ones that traffic splits over evenly). Host memory has one
 /// link for both directions: reads and writes share its channels.
@@ -47,6 +47,9 @@ class Topology {
   [[nodiscard]] std::span<const LinkId> from_host(RankId rank) const { return from_host_[rank.index()]; }
   /// The links that host-side work of this rank loads (CPU Adam): the memory of its node.
   [[nodiscard]] std::span<const LinkId> host_memory(RankId rank) const { return host_memory_[rank.index()]; }
+  /// From a buffer in the host's memory to its drives, and back; empty where the node has no drives.
+  [[nodiscard]] std::span<const LinkId> to_nvme(RankId rank) const { return to_nvme_[rank.index()]; }
+  [[nodiscard]] std::span<const LinkId> from_nvme(RankId rank) const { return from_nvme_[rank.index()]; }
 
  private:
   friend Topology assemble(Plan plan);
@@ -57,6 +60,8 @@ class Topology {
   std::vector<std::vector<LinkId>> to_host_{};
   std::vector<std::vector<LinkId>> from_host_{};
   std::vector<std::vector<LinkId>> host_memory_{};
+  std::vector<std::vector<LinkId>> to_nvme_{};
+  std::vector<std::vector<LinkId>> from_nvme_{};
 };
 
 /// One way of joining nodes. A family's implementations are listed in catalog.cpp.

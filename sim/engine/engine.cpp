@@ -22,6 +22,8 @@ const char* name(topology::LinkKind kind) {
       return "pcie";
     case topology::LinkKind::host_memory:
       return "host_memory";
+    case topology::LinkKind::nvme:
+      return "nvme";
   }
   throw InternalError("a link of no kind");
 }
@@ -142,6 +144,9 @@ void Simulation::report_links(results::Timeline& timeline) {
   const auto carried = network_.carried();
   for (std::size_t link = 0; link < folding_.links.size(); ++link) {
     const topology::Link& representative = machine_.topology->links()[folding_.links[link].representative.index()];
+    if (representative.kind == topology::LinkKind::nvme && carried[link] == 0.0) {
+      continue;  // a step that does not use the drives says nothing about them
+    }
     timeline.links.push_back({.name = representative.name,
                               .kind = name(representative.kind),
                               .capacity = representative.capacity.value(),

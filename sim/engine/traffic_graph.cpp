@@ -25,6 +25,19 @@ collectives::Kind lowered_kind(workload::CollectiveKind kind) {
   throw InternalError("a collective of no kind");
 }
 
+/// Drives are read and written by way of the host's memory.
+Pattern::Kind copy_path(workload::Space from, workload::Space to) {
+  using workload::Space;
+  ULYSIM_CHECK(from == Space::host || to == Space::host, "a copy between a GPU and a drive past the host");
+  if (from == Space::nvme) {
+    return Pattern::Kind::from_nvme;
+  }
+  if (to == Space::nvme) {
+    return Pattern::Kind::to_nvme;
+  }
+  return to == Space::host ? Pattern::Kind::to_host : Pattern::Kind::from_host;
+}
+
 struct Uses {
   std::vector<Pattern> patterns{};
   std::vector<std::vector<bool>> by_role{};  ///< of each pattern, whether the role uses it
@@ -170,6 +183,12 @@ class TrafficBuilder {
         case Pattern::Kind::host_memory:
           add_route(topology_.host_memory(rank), Fabric::node, 1, 1);
           break;
+        case Pattern::Kind::to_nvme:
+          add_route(topology_.to_nvme(rank), Fabric::node, 1, 1);
+          break;
+        case Pattern::Kind::from_nvme:
+          add_route(topology_.from_nvme(rank), Fabric::node, 1, 1);
+          break;
         case Pattern::Kind::collective:
         case Pattern::Kind::shift:
         case Pattern::Kind::message:
@@ -272,7 +291,7 @@ std::optional<Pattern> pattern_of(const workload::OpGraph& graph, const workload
     const workload::Space from = block.tensor(op.reads.front()).space;
     const workload::Space to = block.tensor(op.writes.front()).space;
     ULYSIM_CHECK(from != to, "{}.{} copies from a memory to itself", block.name, op.name);
-    return Pattern{.kind = to == workload::Space::host ? Pattern::Kind::to_host : Pattern::Kind::from_host};
+    return Pattern{.kind = copy_path(from, to)};
   }
   if (std::holds_alternative<workload::HostWork>(op.work)) {
     return Pattern{.kind = Pattern::Kind::host_memory};

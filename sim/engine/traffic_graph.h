@@ -16,7 +16,7 @@ namespace ulysim::engine {
 /// transaction of its own, so a rank does not wait for ranks two hops away. `message` goes from each rank of one
 /// pipeline stage to the rank of another that differs in nothing else.
 struct Pattern {
-  enum class Kind : std::uint8_t { collective, shift, message, to_host, from_host, host_memory };
+  enum class Kind : std::uint8_t { collective, shift, message, to_host, from_host, host_memory, to_nvme, from_nvme };
   Kind kind{Kind::collective};
   collectives::Kind collective{collectives::Kind::all_to_all};  ///< send_recv of shift and message
   workload::AxisSet axes{};                                     ///< of kinds collective and shift, none of size 1

@@ -40,7 +40,11 @@ class Accountant {
     write_entries();
   }
 
-  MemoryResult run() { return {.gpu = usage_of(workload::Space::gpu), .host = usage_of(workload::Space::host)}; }
+  MemoryResult run() {
+    return {.gpu = usage_of(workload::Space::gpu),
+            .host = usage_of(workload::Space::host),
+            .nvme = usage_of(workload::Space::nvme)};
+  }
 
  private:
   void open_accounts() {
@@ -143,6 +147,14 @@ class Accountant {
       }
       case workload::Port::grad_output:
         return account_of_port(block + 1, workload::Port::grad_input);
+      case workload::Port::tied_input:
+        for (std::size_t other = 0; other < template_of_.size(); ++other) {
+          if (const auto found = find_port(other, workload::Port::tied_output)) {
+            return *found;
+          }
+        }
+        break;
+      case workload::Port::tied_output:
       case workload::Port::grad_input:
       case workload::Port::none:
         break;
@@ -239,7 +251,8 @@ class Accountant {
       usage.holdings.push_back({.name = account.block->name + "." + account.tensor->name,
                                 .kind = account.tensor->kind,
                                 .count = account.alive,
-                                .bytes = bytes});
+                                .bytes = bytes,
+                                .pinned = account.tensor->pinned});
     }
     std::stable_sort(usage.holdings.begin(), usage.holdings.end(),
                      [](const Holding& a, const Holding& b) { return a.bytes > b.bytes; });

@@ -23,6 +23,7 @@ struct Holding {
   workload::MemoryKind kind{workload::MemoryKind::activations};
   std::int64_t count{};  ///< alive at once: layers, micro-batches
   std::int64_t bytes{};  ///< of all of them
+  bool pinned{};         ///< each is a block of pinned memory
 };
 
 /// One rank's bytes in one memory over the step.
@@ -37,6 +38,7 @@ struct Usage {
 struct MemoryResult {
   Usage gpu{};
   Usage host{};  ///< this rank's tensors in its node's memory
+  Usage nvme{};  ///< and on its node's drives
 };
 
 /// The books of one rank. Persistent tensors are there all the time, once per block of their template that the role

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -62,6 +63,18 @@ struct PaddingCost {
   double extra_executed{};  ///< executed FLOPs, without recompute, over those of the unpadded sequences, minus 1
 };
 
+/// What a rank and its node hold while a checkpoint is loaded, before the first step.
+struct LoadPeak {
+  Bytes gpu{};
+  Bytes host_per_node{};
+};
+
+/// Drives of a node that states are on.
+struct NvmeUse {
+  Bytes peak_per_node{};
+  Bytes capacity_per_node{};
+};
+
 /// One executed op, for the trace. `stream` indexes `TraceRank::streams`.
 struct TraceSpan {
   std::string name{};
@@ -100,6 +113,9 @@ struct Figures {
   std::vector<PeakTensor> peak_tensors{};    ///< largest first, at most 20
   std::vector<MemorySample> memory_curve{};  ///< allocated over the step, thinned to a few hundred samples
 
+  std::optional<LoadPeak> load_peak{};  ///< where the framework profile knows it
+  std::optional<NvmeUse> nvme{};        ///< where the plan uses drives
+
   std::optional<PaddingCost> padding{};  ///< where sequences are padded
   /// Packed documents only: the query–key pairs of the rank that has most, over the average rank's.
   std::optional<double> attention_imbalance{};
@@ -114,7 +130,8 @@ struct Figures {
 
   Fit gpu_fit{Fit::yes};
   Fit host_fit{Fit::yes};
-  [[nodiscard]] Fit fit() const { return gpu_fit > host_fit ? gpu_fit : host_fit; }
+  Fit nvme_fit{Fit::yes};
+  [[nodiscard]] Fit fit() const { return std::max({gpu_fit, host_fit, nvme_fit}); }
 
   // Of the whole training run, where the scenario says how many tokens it has.
   std::optional<double> total_days{};
@@ -128,11 +145,12 @@ struct Figures {
 enum class Limit : std::uint8_t {
   gpu_memory,
   host_memory,
+  nvme,
   heads,           ///< heads do not divide by the degrees, at any length
   plan,            ///< the plan cannot run at any length for another reason
   sequence_bound,  ///< the longest sequence that a scenario or the simulator's clock takes is reached
 };
-/// "gpu-memory", "host-memory", "heads", "plan", "sequence-bound".
+/// "gpu-memory", "host-memory", "nvme", "heads", "plan", "sequence-bound".
 [[nodiscard]] const char* name(Limit limit);
 
 /// One more option, and how far it would reach.

@@ -19,6 +19,8 @@ const char* name(Limit limit) {
       return "gpu-memory";
     case Limit::host_memory:
       return "host-memory";
+    case Limit::nvme:
+      return "nvme";
     case Limit::heads:
       return "heads";
     case Limit::plan:

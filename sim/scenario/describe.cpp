@@ -78,6 +78,9 @@ Options options_of(const PlanEntry& entry) {
   if (plan.mesh.expert > 1) {
     add(name(workload::MeshAxis::expert), fmt::to_string(plan.mesh.expert));
   }
+  if (plan.mesh.replicate > 1) {
+    add("data_replicate", fmt::to_string(plan.mesh.replicate));
+  }
   add("ring_layout", word_of("plan", "ring_layout", plan.ring_layout));
   add("ring_exchange", word_of("plan", "ring_exchange", plan.ring_exchange));
   if (plan.head_chunks > 1) {
@@ -97,13 +100,14 @@ Options options_of(const PlanEntry& entry) {
   add_adapters(entry, options);
   add("attention.implementation", word_of("attention", "implementation", plan.attention));
   add("attention.mask", mask_text(plan));
-  add("recompute", word_of("training", "recompute", plan.recompute));
+  add("recompute", plan.recompute_layers ? fmt::format("{{layers: {}}}", *plan.recompute_layers)
+                                         : word_of("training", "recompute", plan.recompute));
   add("checkpoint_offload", word_of("training", "checkpoint_offload", plan.checkpoint_offload));
   add("zero", fmt::to_string(plan.zero));
-  add("optimizer.name", "adamw");
-  add("optimizer.states", "fp32");
+  add("optimizer.name", word_of("optimizer", "name", plan.optimizer));
+  add("optimizer.states", word_of("optimizer", "states", plan.optimizer_states));
   add("optimizer.offload", word_of("optimizer", "offload", plan.optimizer_offload));
-  add("parameter_offload", "none");
+  add("parameter_offload", word_of("training", "parameter_offload", plan.parameter_offload));
   add("tiled_mlp", yes_or_no(plan.tiled_mlp ? 1 : 0));
   add("tiled_loss", yes_or_no(plan.tiled_loss ? 1 : entry.framework.loss_always_tiled.value));
   add("framework", entry.framework.name);

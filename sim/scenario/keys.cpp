@@ -34,10 +34,10 @@ const std::vector<Key>& keys() {
       {"training", "base_precision", {"bf16", "nf4"}, {"int8", "fp4"}},
       {"training", "attention", {}, {}},
       {"training", "recompute", {"none", "selective", "full", "full-keep-attention"}, {}},
-      {"training", "checkpoint_offload", {"none", "cpu"}, {"nvme"}},
+      {"training", "checkpoint_offload", {"none", "cpu", "nvme"}, {}},
       {"training", "zero", {}, {}},
       {"training", "optimizer", {}, {}},
-      {"training", "parameter_offload", {"none"}, {"cpu", "nvme"}},
+      {"training", "parameter_offload", {"none", "cpu", "nvme"}, {}},
       {"training", "tiled_mlp", {}, {}},
       {"training", "tiled_loss", {}, {}},
       {"training", "expert_imbalance", {}, {}},
@@ -75,9 +75,11 @@ const std::vector<Key>& keys() {
       {"distribution", "seed", {}, {}},
       {"distribution", "pack_to", {}, {}},
 
-      {"optimizer", "name", {"adamw"}, {"adam", "sgd", "lion", "muon", "adafactor"}},
-      {"optimizer", "states", {"fp32"}, {"bf16", "fp16", "8bit"}},
-      {"optimizer", "offload", {"none", "cpu"}, {"nvme"}},
+      {"recompute", "layers", {}, {}},
+
+      {"optimizer", "name", {"adamw", "adam", "sgd", "lion", "muon"}, {"adafactor"}},
+      {"optimizer", "states", {"fp32", "bf16", "8bit"}, {"fp16"}},
+      {"optimizer", "offload", {"none", "cpu", "nvme"}, {}},
 
       {"plan", "name", {}, {}},
       {"plan", "tensor", {}, {}},

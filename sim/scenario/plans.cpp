@@ -40,7 +40,7 @@ void read_degrees(Section& section, const PlanContext& context, workload::Mesh& 
   (void)degree(MeshAxis::pipeline);
   // Experts live on the ranks of data × sequence: their degree takes no GPUs of its own.
   mesh.set_size(MeshAxis::expert, section.integer(name(MeshAxis::expert), {1, kMostGpus}).value_or(1));
-  section.only_one("data_replicate");
+  mesh.set_size(MeshAxis::replicate, section.integer("data_replicate", {1, kMostGpus}).value_or(1));
   if (context.gpus == 0 || section.diagnostics().list().size() != before) {
     return;
   }
@@ -182,6 +182,9 @@ std::string derived_name(const PlanEntry& entry) {
   }
   if (parts.empty()) {
     parts.emplace_back("data=1");
+  }
+  if (entry.plan.mesh.replicate > 1) {
+    parts.push_back(fmt::format("data_replicate={}", entry.plan.mesh.replicate));
   }
   const PlanEntry standard{};
   const auto standard_options = options_of(standard);

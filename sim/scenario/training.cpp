@@ -13,6 +13,7 @@ namespace {
 using config::Node;
 
 constexpr double kMostImbalance = 1000.0;
+constexpr std::int64_t kMostLayers = 1 << 20;
 
 void read_batch(Section& section, Training& training) {
   const auto accumulation = section.integer("gradient_accumulation", {1, kMostMicroSteps});
@@ -42,8 +43,24 @@ void read_attention(Section& outer, Training& training) {
   section.finish();
 }
 
-strategies::Offload offload_of(std::size_t index) {
-  return index == 0 ? strategies::Offload::none : strategies::Offload::cpu;
+/// A word, or {layers: n}: only so many layers, whole.
+void read_recompute(Section& outer, strategies::Plan& plan) {
+  const Node* node = outer.find("recompute");
+  if (node == nullptr || node->kind != Node::Kind::mapping) {
+    if (const auto index = outer.word("recompute")) {
+      plan.recompute = static_cast<strategies::Recompute>(*index);
+      plan.recompute_layers.reset();
+    }
+    return;
+  }
+  Section section(*node, outer.path_of("recompute"), {"recompute"}, outer.diagnostics());
+  const auto layers = section.integer("layers", {0, kMostLayers});
+  if (section.find("layers") == nullptr) {
+    section.error_here("'layers' is needed");
+  }
+  plan.recompute = layers.value_or(1) == 0 ? strategies::Recompute::none : strategies::Recompute::full;
+  plan.recompute_layers = layers.value_or(1) == 0 ? std::nullopt : layers;
+  section.finish();
 }
 
 void read_optimizer(Section& outer, Training& training) {
@@ -52,10 +69,15 @@ void read_optimizer(Section& outer, Training& training) {
     return;
   }
   Section section(*node, outer.path_of("optimizer"), {"optimizer"}, outer.diagnostics());
-  (void)section.word("name");
-  (void)section.word("states");
+  strategies::Plan& plan = training.options;
+  if (const auto index = section.word("name")) {
+    plan.optimizer = static_cast<strategies::Optimizer>(*index);
+  }
+  if (const auto index = section.word("states")) {
+    plan.optimizer_states = static_cast<strategies::OptimizerStates>(*index);
+  }
   if (const auto index = section.word("offload")) {
-    training.options.optimizer_offload = offload_of(*index);
+    plan.optimizer_offload = static_cast<strategies::Offload>(*index);
   }
   section.finish();
 }
@@ -71,15 +93,15 @@ void read_training(Section& section, Training& training) {
   }
   read_adapters(section, training);
   read_attention(section, training);
-  if (const auto index = section.word("recompute")) {
-    training.options.recompute = static_cast<strategies::Recompute>(*index);
-  }
+  read_recompute(section, training.options);
   if (const auto index = section.word("checkpoint_offload")) {
-    training.options.checkpoint_offload = offload_of(*index);
+    training.options.checkpoint_offload = static_cast<strategies::Offload>(*index);
   }
   training.options.zero = section.integer("zero", {0, 3}).value_or(training.options.zero);
   read_optimizer(section, training);
-  (void)section.word("parameter_offload");
+  if (const auto index = section.word("parameter_offload")) {
+    training.options.parameter_offload = static_cast<strategies::Offload>(*index);
+  }
   training.options.tiled_mlp = section.maybe<bool>("tiled_mlp").value_or(training.options.tiled_mlp);
   training.options.tiled_loss = section.maybe<bool>("tiled_loss").value_or(training.options.tiled_loss);
   training.options.expert_imbalance =

@@ -20,6 +20,7 @@ const Strategy& tiling_strategy();
 const Strategy& recompute_strategy();
 const Strategy& checkpoint_offload_strategy();
 const Strategy& zero_strategy();
+const Strategy& optimizer_strategy();
 const Strategy& optimizer_offload_strategy();
 const Strategy& schedule_strategy();
 
@@ -27,7 +28,8 @@ std::span<const Strategy* const> strategies() {
   // The order is part of the contract: stages come first, so that every pass shards their ends; ulysses before ring
   // makes the ring carry head-sharded keys, and head chunks before both, so that each round has exchanges of its own;
   // expert comes when all who split samples are done, since it cuts the same ranks another way; recompute clones what
-  // these inserted; ZeRO sees every reader of a weight, the recomputing ones too; the schedule orders what is settled.
+  // these inserted; ZeRO sees every reader of a weight, the recomputing ones too; the optimizer after it, on the states
+  // as they are cut; the schedule orders what is settled.
   static const std::array kPasses{
       &pipeline_strategy(),
       &data_strategy(),
@@ -41,6 +43,7 @@ std::span<const Strategy* const> strategies() {
       &recompute_strategy(),
       &checkpoint_offload_strategy(),
       &zero_strategy(),
+      &optimizer_strategy(),
       &optimizer_offload_strategy(),
       &schedule_strategy(),
   };

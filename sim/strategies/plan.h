@@ -16,7 +16,11 @@ namespace ulysim::strategies {
 
 enum class Recompute : std::uint8_t { none, selective, full, full_keep_attention };
 enum class RingExchange : std::uint8_t { p2p, all_gather };
-enum class Offload : std::uint8_t { none, cpu };
+enum class Offload : std::uint8_t { none, cpu, nvme };
+/// sgd, lion and muon have one moment (muon: for the matrices of layers; all else is AdamW's).
+enum class Optimizer : std::uint8_t { adamw, adam, sgd, lion, muon };
+/// Type of the moments; what else it changes is the framework profile's.
+enum class OptimizerStates : std::uint8_t { fp32, bf16, eight_bit };
 
 /// How one step is trained: the degrees and every training option, resolved (no defaults left to fill in).
 struct Plan {
@@ -40,9 +44,14 @@ struct Plan {
   std::optional<workload::BlockSparse> block_sparse{};  ///< of every layer, instead of windows and chunks
   workload::DocumentEnds documents{};  ///< packed into every sequence, padding as the last; null: one document
   Recompute recompute{Recompute::full};
+  /// Of `full`: only so many layers recompute, the first ones (of every virtual stage alike). Absent: all do.
+  std::optional<std::int64_t> recompute_layers{};
   Offload checkpoint_offload{Offload::none};
   std::int64_t zero{3};  ///< 0…3, over data × sequence ranks
+  Optimizer optimizer{Optimizer::adamw};
+  OptimizerStates optimizer_states{OptimizerStates::fp32};
   Offload optimizer_offload{Offload::none};
+  Offload parameter_offload{Offload::none};
   kernel::Precision gemm_precision{kernel::Precision::bf16};  ///< of the layers' linear maps
   std::optional<workload::Adapters> adapters{};               ///< what is trained instead of the weights
   bool tiled_mlp{};
@@ -55,6 +64,11 @@ struct Plan {
     const std::int64_t rings = mesh.size(MeshAxis::ring);
     return mesh.size(workload::AxisSet{MeshAxis::tensor, MeshAxis::ulysses, MeshAxis::ring}) *
            (ring_layout == workload::Layout::zigzag && rings > 1 ? 2 : 1);
+  }
+  /// Whether something of this plan is on the drives of the node.
+  [[nodiscard]] bool uses_nvme() const {
+    return checkpoint_offload == Offload::nvme || optimizer_offload == Offload::nvme ||
+           parameter_offload == Offload::nvme;
   }
   /// Of which a sequence is a multiple.
   [[nodiscard]] std::int64_t sequence_unit() const { return std::lcm(sequence_parts(), sequence_chunk.value_or(1)); }

@@ -13,14 +13,54 @@ using namespace workload;
 
 namespace {
 
-bool is_selected(const Plan& plan, const Op& op) {
-  return plan.recompute != Recompute::selective || op.region == Region::core_attention;
-}
+/// Which ops of the forward run again.
+class Selection {
+ public:
+  Selection(const PlanContext& context)
+      : everything_(context.plan->recompute != Recompute::selective),
+        kind_(context.framework->selective_recompute.value) {}
+
+  /// Of the ops of a forward body, asked one after the other.
+  [[nodiscard]] bool takes(const Op& op) {
+    if (everything_) {
+      return true;
+    }
+    return kind_ == spec::SelectiveRecompute::core_attention ? op.region == Region::core_attention : is_cheap(op);
+  }
+  /// Whether an op of backward reads what was computed again: attention that is repeated as one checkpoint feeds its
+  /// own backward, while the map behind it has kept its input.
+  [[nodiscard]] bool feeds(const Op& backward) const {
+    return everything_ || kind_ == spec::SelectiveRecompute::every_second_gemm ||
+           backward.region == Region::core_attention;
+  }
+
+ private:
+  /// torchtitan's per-op list (distributed/activation_checkpoint.py, _get_custom_policy): attention, all-to-alls and
+  /// reduce-scatters are kept, and of the layer's matrix products the first, third, fifth …; loops are whole.
+  [[nodiscard]] bool is_cheap(const Op& op) {
+    const auto* collective = std::get_if<CollectiveWork>(&op.work);
+    if (op.region == Region::core_attention || op.loop >= 0 ||
+        (collective != nullptr && collective->kind != CollectiveKind::all_gather)) {
+      return false;
+    }
+    const auto* gemm = std::get_if<GemmWork>(&op.work);
+    if (gemm == nullptr || !gemm->groups.empty()) {
+      return true;
+    }
+    ++products_;
+    return products_ % 2 == 0;
+  }
+
+  bool everything_;
+  spec::SelectiveRecompute kind_;
+  int products_{};
+};
 
 /// Puts copies of the selected forward ops in front of backward, on tensors of their own, collectives included.
 class LayerPass {
  public:
-  LayerPass(BlockTemplate& block, const Plan& plan) : block_(block), plan_(plan) {}
+  LayerPass(BlockTemplate& block, const PlanContext& context)
+      : block_(block), plan_(*context.plan), selection_(context) {}
 
   void run(bool early_stop) {
     const Body& forward = block_.body(Phase::forward);
@@ -31,14 +71,14 @@ class LayerPass {
     std::vector<Op> clones;
     std::map<std::int32_t, std::int32_t> loops;
     for (const Op& op : forward.ops) {
-      if (is_selected(plan_, op)) {
+      if (selection_.takes(op)) {
         clones.push_back(clone(op, forward, backward, loops));
       }
     }
     for (Op& op : backward.ops) {
       for (const TensorId id : std::vector<TensorId>(op.reads)) {
         const auto copy = again_.find(id.index());
-        if (copy != again_.end() && is_selected(plan_, op)) {
+        if (copy != again_.end() && selection_.feeds(op)) {
           replace_read(op, id, copy->second);
         }
       }
@@ -141,6 +181,7 @@ class LayerPass {
 
   BlockTemplate& block_;
   const Plan& plan_;
+  Selection selection_;
   std::map<std::size_t, TensorId> again_;
   std::set<std::size_t> kept_;
 };
@@ -151,7 +192,11 @@ class RecomputePass final : public Strategy {
   std::string summary() const override { return "activation checkpointing: full, selective, or all but attention"; }
 
   std::vector<Infeasible> check(const PlanContext& context) const override {
-    if (context.plan->recompute == Recompute::selective &&
+    const Plan& plan = *context.plan;
+    if (const auto reason = check_layers(context)) {
+      return {*reason};
+    }
+    if (plan.recompute == Recompute::selective &&
         context.framework->selective_recompute.value == spec::SelectiveRecompute::nothing) {
       return {{fmt::format("{} has no selective recompute: it checkpoints a layer whole or not at all",
                            context.framework->name),
@@ -165,11 +210,49 @@ class RecomputePass final : public Strategy {
     if (context.plan->recompute == Recompute::none) {
       return;
     }
-    for (BlockTemplate& block : graph.templates) {
-      if (block.kind == BlockKind::layer) {
-        LayerPass(block, *context.plan).run(context.framework->recompute_early_stop.value != 0);
+    const std::set<std::size_t> kept = keep_whole(context, graph);
+    for (std::size_t i = 0; i < graph.templates.size(); ++i) {
+      if (graph.templates[i].kind == BlockKind::layer && kept.count(i) == 0) {
+        LayerPass(graph.templates[i], context).run(context.framework->recompute_early_stop.value != 0);
       }
     }
+  }
+
+ private:
+  static std::int64_t virtual_stages(const Plan& plan) {
+    return plan.mesh.size(MeshAxis::pipeline) * plan.virtual_stages;
+  }
+
+  static std::optional<Infeasible> check_layers(const PlanContext& context) {
+    const std::int64_t layers = context.plan->recompute_layers.value_or(0);
+    const std::int64_t stages = virtual_stages(*context.plan);
+    if (layers > context.model->layers) {
+      return Infeasible{fmt::format("recompute: {{layers: {}}} of a model of {}", layers, context.model->layers),
+                        {{"layers", static_cast<double>(context.model->layers)}},
+                        "recompute: full"};
+    }
+    if (layers % stages != 0) {
+      return Infeasible{
+          fmt::format("recompute: {{layers: {}}} does not spread evenly over {} virtual stages", layers, stages),
+          {{"virtual_stages", static_cast<double>(stages)}},
+          fmt::format("layers: {}", (layers + stages - 1) / stages * stages)};
+    }
+    return std::nullopt;
+  }
+
+  /// Templates of the layers that keep all their activations: those behind the first ones of every virtual stage
+  /// (Megatron-LM, recompute_method block).
+  static std::set<std::size_t> keep_whole(const PlanContext& context, OpGraph& graph) {
+    if (!context.plan->recompute_layers) {
+      return {};
+    }
+    const std::int64_t first = *context.plan->recompute_layers / virtual_stages(*context.plan);
+    std::set<BlockOf> kept;
+    for (const std::vector<BlockOf>& stage : layers_of_stages(graph)) {
+      const auto recomputed = std::min(static_cast<std::size_t>(first), stage.size());
+      kept.insert(stage.begin() + static_cast<std::ptrdiff_t>(recomputed), stage.end());
+    }
+    return split_templates(graph, kept, "_kept");
   }
 };
 

@@ -3,15 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace ulysim::strategies {
 
 using namespace workload;
 
 bool is_placed_by_expert(const Tensor& tensor) {
-  return tensor.partial.contains(MeshAxis::expert_data) ||
+  return tensor.partial.contains(MeshAxis::expert_data) || tensor.partial.contains(MeshAxis::expert_shard) ||
          std::any_of(tensor.shape.begin(), tensor.shape.end(), [](const Extent& extent) {
-           return extent.split_by(MeshAxis::expert) || extent.split_by(MeshAxis::expert_data);
+           return extent.split_by(MeshAxis::expert) || extent.split_by(MeshAxis::expert_data) ||
+                  extent.split_by(MeshAxis::expert_shard);
          });
 }
 
@@ -72,6 +74,59 @@ bool reads(const Op& op, TensorId id) {
 }
 bool writes(const Op& op, TensorId id) {
   return std::find(op.writes.begin(), op.writes.end(), id) != op.writes.end();
+}
+
+std::vector<std::vector<BlockOf>> layers_of_stages(const OpGraph& graph) {
+  std::map<std::pair<std::size_t, std::int32_t>, std::set<BlockOf>> stages;
+  for (std::size_t role = 0; role < graph.roles.size(); ++role) {
+    for (const Instance& instance : graph.roles[role].program) {
+      if (graph.of(instance).kind == BlockKind::layer) {
+        stages[{role, instance.virtual_stage}].insert({.role = role, .block = instance.block});
+      }
+    }
+  }
+  std::vector<std::vector<BlockOf>> out;
+  for (const auto& [stage, blocks] : stages) {
+    out.emplace_back(blocks.begin(), blocks.end());
+  }
+  return out;
+}
+
+std::set<std::size_t> split_templates(OpGraph& graph, const std::set<BlockOf>& chosen, const std::string& suffix) {
+  std::map<std::size_t, std::set<BlockOf>> moved;
+  std::map<std::size_t, std::set<BlockOf>> all;
+  for (std::size_t role = 0; role < graph.roles.size(); ++role) {
+    for (const Instance& instance : graph.roles[role].program) {
+      const BlockOf block{.role = role, .block = instance.block};
+      const std::size_t own = instance.block_template.index();
+      all[own].insert(block);
+      if (chosen.count(block) != 0) {
+        moved[own].insert(block);
+      }
+    }
+  }
+  std::set<std::size_t> out;
+  for (const auto& [from, blocks] : moved) {
+    if (blocks.size() == all[from].size()) {
+      out.insert(from);
+      continue;
+    }
+    BlockTemplate copy = graph.templates[from];
+    copy.name += suffix;
+    copy.instances = static_cast<std::int64_t>(blocks.size());
+    graph.templates[from].instances -= copy.instances;
+    graph.templates.push_back(std::move(copy));
+    const TemplateId to(graph.templates.size() - 1);
+    out.insert(to.index());
+    for (std::size_t role = 0; role < graph.roles.size(); ++role) {
+      for (Instance& instance : graph.roles[role].program) {
+        if (instance.block_template.index() == from && blocks.count({.role = role, .block = instance.block}) != 0) {
+          instance.block_template = to;
+        }
+      }
+    }
+  }
+  return out;
 }
 
 std::string with_data(const char* axis, std::int64_t legal, std::int64_t data) {

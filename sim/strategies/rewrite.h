@@ -1,5 +1,8 @@
 #pragma once
 
+#include <compare>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +41,19 @@ void replace_write(workload::Op& op, TensorId from, TensorId to);
 [[nodiscard]] inline bool is_parameter(const workload::Tensor& tensor) {
   return tensor.parameter;
 }
+
+/// A block of a role's chain.
+struct BlockOf {
+  std::size_t role{};
+  std::int32_t block{};
+  friend auto operator<=>(const BlockOf&, const BlockOf&) = default;
+};
+/// The layers of each virtual stage of each role, in the order in which forward runs them.
+[[nodiscard]] std::vector<std::vector<BlockOf>> layers_of_stages(const workload::OpGraph& graph);
+/// Gives the chosen blocks templates of their own, named after the ones they had and `suffix`, so that a pass can
+/// rewrite them apart from the others. Indices of the templates that hold nothing but chosen blocks.
+std::set<std::size_t> split_templates(workload::OpGraph& graph, const std::set<BlockOf>& chosen,
+                                      const std::string& suffix);
 
 /// "2 with data 4" and the like: how a degree may be cut down to `legal` while the rest becomes data parallel.
 [[nodiscard]] std::string with_data(const char* axis, std::int64_t legal, std::int64_t data);

@@ -43,6 +43,7 @@ Part part_of(const Op& op) {
       return Part::host_issue;
     case Purpose::checkpoint_offload:
     case Purpose::optimizer_offload:
+    case Purpose::parameter_offload:
       return Part::exposed_offload;
     case Purpose::tensor_parallel:
     case Purpose::ulysses:

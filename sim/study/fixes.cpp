@@ -17,8 +17,11 @@ constexpr std::array<Fix, 6> kFixes{{
     {"tiled_mlp: true", [](const Plan& p) { return !p.tiled_mlp; }, [](Plan& p) { p.tiled_mlp = true; }},
     {"optimizer: {offload: cpu}", [](const Plan& p) { return p.optimizer_offload == Offload::none && p.zero > 0; },
      [](Plan& p) { p.optimizer_offload = Offload::cpu; }},
-    {"recompute: full", [](const Plan& p) { return p.recompute != Recompute::full; },
-     [](Plan& p) { p.recompute = Recompute::full; }},
+    {"recompute: full", [](const Plan& p) { return p.recompute != Recompute::full || p.recompute_layers; },
+     [](Plan& p) {
+       p.recompute = Recompute::full;
+       p.recompute_layers.reset();
+     }},
     {"checkpoint_offload: cpu",
      [](const Plan& p) { return p.checkpoint_offload == Offload::none && p.recompute == Recompute::full; },
      [](Plan& p) { p.checkpoint_offload = Offload::cpu; }},

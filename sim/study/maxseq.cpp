@@ -53,7 +53,10 @@ LongestSequence stopped(LengthSearch& search, std::size_t best) {
     }
     return longest;
   }
-  longest.limit = next.plan.figures->gpu_fit == Fit::no ? Limit::gpu_memory : Limit::host_memory;
+  const results::Figures& too_long = *next.plan.figures;
+  longest.limit = too_long.gpu_fit == Fit::no    ? Limit::gpu_memory
+                  : too_long.host_fit == Fit::no ? Limit::host_memory
+                                                 : Limit::nvme;
   // Behind the sentences of what does not fit may stand one of what is merely tight.
   std::copy_if(next.plan.does_not_fit.begin(), next.plan.does_not_fit.end(), std::back_inserter(longest.reasons),
                [](const std::string& why) { return why.starts_with("does not fit"); });

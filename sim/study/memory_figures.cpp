@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <set>
 
-#include "sim/workload/training_step.h"
+#include "sim/strategies/zero_parts.h"
 
 namespace ulysim::study {
 
@@ -15,7 +16,7 @@ constexpr std::size_t kPeakTensors = 20;
 
 /// Process groups that communicate: each is a communicator with buffers of its own.
 std::int64_t communicators(const workload::OpGraph& graph) {
-  std::set<std::pair<std::uint8_t, workload::Stream>> groups;
+  std::set<std::pair<std::uint16_t, workload::Stream>> groups;
   for (const workload::BlockTemplate& block : graph.templates) {
     for (const workload::Body& body : block.bodies) {
       for (const workload::Op& op : body.ops) {
@@ -25,8 +26,7 @@ std::int64_t communicators(const workload::OpGraph& graph) {
         } else if (const auto* work = std::get_if<workload::CollectiveWork>(&op.work)) {
           // Gathers and reductions of one group share its communicator.
           const bool zero = op.stream == workload::Stream::zero_reduce;
-          groups.emplace(graph.mesh.without_trivial(work->axes).bits(),
-                         zero ? workload::Stream::zero_gather : op.stream);
+          groups.emplace(graph.mesh.on_grid(work->axes).bits(), zero ? workload::Stream::zero_gather : op.stream);
         }
       }
     }
@@ -35,35 +35,58 @@ std::int64_t communicators(const workload::OpGraph& graph) {
 }
 
 /// Reduction buckets that ZeRO keeps beside the tensors of the graph.
-std::int64_t bucket_bytes(const scenario::PlanEntry& entry, const workload::OpGraph& graph, std::int64_t parameters) {
-  using workload::MeshAxis;
-  const workload::Mesh& mesh = graph.mesh;
-  const std::int64_t sharing = mesh.size(workload::AxisSet{MeshAxis::data, MeshAxis::ulysses, MeshAxis::ring});
-  if (sharing == 1 || entry.plan.zero < 2) {
+std::int64_t bucket_bytes(const strategies::PlanContext& context, const workload::OpGraph& graph) {
+  if (context.plan->mesh.size(workload::kSampleAxes) == 1 || context.plan->zero < 2) {
     return 0;
   }
-  const spec::Framework& f = entry.framework;
-  const bool sequence_parallel = mesh.size(workload::AxisSet{MeshAxis::ulysses, MeshAxis::ring}) > 1;
-  const double wire = sequence_parallel ? f.sequence_parallel_gradient_wire_bytes.value : f.gradient_wire_bytes.value;
-  const auto elements =
-      static_cast<double>(std::min(f.reduce_bucket_elements.value, parameters / mesh.size(MeshAxis::tensor)));
+  const spec::Framework& f = *context.framework;
+  const auto elements = static_cast<double>(strategies::reduce_bucket(context, graph));
+  const auto wire = static_cast<double>(strategies::gradient_wire_bytes(context));
   return static_cast<std::int64_t>(elements * wire * (f.reduce_bucket_kept.value + f.reduce_bucket_transient.value));
 }
 
 /// Host bytes as the allocator takes them: pinned blocks are powers of two (PyTorch CachingHostAllocator).
 std::int64_t host_bytes(const spec::Framework& framework, const memory::Usage& host) {
-  const bool rounded = framework.checkpoint_offload_memory.value == spec::HostMemory::pinned &&
-                       framework.pinned_blocks.value == spec::PinnedBlocks::power_of_two;
+  const bool rounded = framework.pinned_blocks.value == spec::PinnedBlocks::power_of_two;
   std::int64_t sum = 0;
+  std::int64_t weights =
+      0;  // one flat block of a rank (DeepSpeed stage3.py, _create_param_groups_fp16_flat_cpu_memory)
   for (const memory::Holding& holding : host.holdings) {
-    if (rounded && holding.kind == workload::MemoryKind::checkpoints && holding.count > 0) {
+    if (holding.kind == workload::MemoryKind::weights) {
+      weights += holding.bytes;
+    } else if (rounded && holding.pinned && holding.count > 0) {
       const auto one = static_cast<std::uint64_t>(holding.bytes / holding.count);
       sum += static_cast<std::int64_t>(std::bit_ceil(one)) * holding.count;
     } else {
       sum += holding.bytes;
     }
   }
-  return sum;
+  const bool round_weights = weights > 0 && framework.pinned_blocks.value == spec::PinnedBlocks::power_of_two;
+  return sum +
+         (round_weights ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(weights))) : weights);
+}
+
+/// Ranks of a node read the checkpoint side by side.
+std::optional<results::LoadPeak> load_peak(const scenario::Scenario& scenario, const scenario::PlanEntry& entry,
+                                           const workload::Mesh& mesh) {
+  using workload::MeshAxis;
+  if (!entry.framework.loading) {
+    return std::nullopt;
+  }
+  const spec::Loading& loading = *entry.framework.loading;
+  // What tensor and pipeline ranks cut apart nobody reads whole.
+  const double model = static_cast<double>(workload::count_parameters(scenario.model).total) /
+                       static_cast<double>(mesh.size(MeshAxis::tensor)) /
+                       static_cast<double>(mesh.size(MeshAxis::pipeline));
+  const bool cut =
+      strategies::cuts_parameters({.model = &scenario.model, .framework = &entry.framework, .plan = &entry.plan});
+  const std::int64_t sharing = mesh.size(workload::kSampleAxes) / mesh.replicate;
+  const double shard = cut ? model / static_cast<double>(sharing) : model;
+  const auto ranks = static_cast<double>(scenario.cluster.gpus_per_node());
+  const double gpu = loading.gpu_model_bytes.value * model + loading.gpu_shard_bytes.value * shard;
+  const double host = (loading.host_rank_bytes.value * ranks + loading.host_node_bytes.value) * model;
+  return results::LoadPeak{.gpu = Bytes(static_cast<std::int64_t>(gpu) + entry.framework.context_memory.value.value()),
+                           .host_per_node = Bytes(static_cast<std::int64_t>(host))};
 }
 
 std::vector<results::MemorySample> thinned(const std::vector<memory::Sample>& curve, Instant peak_at) {
@@ -90,9 +113,8 @@ results::Fit fit_of(Bytes peak, Bytes capacity, double margin) {
 void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& entry, const workload::OpGraph& graph,
                 const memory::MemoryResult& books, results::Figures& figures) {
   const spec::Framework& f = entry.framework;
-  const std::int64_t parameters =
-      entry.plan.adapters ? workload::trained_elements(graph).dense : workload::count_parameters(scenario.model).total;
-  const std::int64_t buckets = bucket_bytes(entry, graph, parameters);
+  const std::int64_t buckets =
+      bucket_bytes({.model = &scenario.model, .framework = &entry.framework, .plan = &entry.plan}, graph);
   const std::int64_t allocated = books.gpu.peak + buckets;
   const auto reserved = static_cast<std::int64_t>(static_cast<double>(allocated) * f.fragmentation.value);
   const std::int64_t nccl = f.nccl_memory_per_communicator.value.value() * communicators(graph);
@@ -118,6 +140,12 @@ void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& e
   figures.memory_curve = thinned(books.gpu.curve, books.gpu.peak_at);
   figures.peak_host_memory_per_node = Bytes(host_bytes(f, books.host) * scenario.cluster.gpus_per_node());
   figures.host_memory_capacity_per_node = scenario.cluster.usable_host_memory_per_node();
+  figures.load_peak = load_peak(scenario, entry, graph.mesh);
+  if (const std::optional<Bytes> drives = scenario.cluster.usable_nvme_per_node(); drives && entry.plan.uses_nvme()) {
+    figures.nvme = {.peak_per_node = Bytes(books.nvme.peak * scenario.cluster.gpus_per_node()),
+                    .capacity_per_node = *drives};
+    figures.nvme_fit = fit_of(figures.nvme->peak_per_node, *drives, f.risky_margin.value);
+  }
   figures.gpu_fit = fit_of(figures.peak_gpu_memory, figures.gpu_memory_capacity, f.risky_margin.value);
   figures.host_fit =
       fit_of(figures.peak_host_memory_per_node, figures.host_memory_capacity_per_node, f.risky_margin.value);

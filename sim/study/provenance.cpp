@@ -30,13 +30,13 @@ class Collector {
 
   /// A fact that a file may leave out.
   template <class T>
-  void add_if_given(const std::string& name, const spec::Sourced<T>& number) {
+  void add_given(const std::string& name, const spec::Sourced<T>& number) {
     if (!number.source.empty() && number.source != "default") {
       add(name, number);
     }
   }
   template <class T>
-  void add_if_given(const std::string& name, const std::optional<spec::Sourced<T>>& number) {
+  void add_given(const std::string& name, const std::optional<spec::Sourced<T>>& number) {
     if (number) {
       add(name, *number);
     }
@@ -77,7 +77,8 @@ void add_transport(Collector& c, const std::string& name, const spec::Transport&
   c.add(name + ".step_latency", transport.step_latency);
 }
 
-std::vector<results::Parameter> node_parameters(const spec::Node& node) {
+std::vector<results::Parameter> node_parameters(const scenario::Scenario& scenario) {
+  const spec::Node& node = scenario.cluster.node;
   Collector c("node." + node.name + ".");
   c.add("nvlink_bandwidth", node.nvlink_bandwidth);
   add_transport(c, "nvlink", node.nvlink);
@@ -91,6 +92,13 @@ std::vector<results::Parameter> node_parameters(const spec::Node& node) {
   c.add("host_memory_bandwidth", node.host_memory_bandwidth);
   c.add("host_memory", node.host_memory);
   c.add("host_memory_reserved", node.host_memory_reserved);
+  const bool uses_nvme = std::any_of(scenario.plans.begin(), scenario.plans.end(),
+                                     [](const scenario::PlanEntry& entry) { return entry.plan.uses_nvme(); });
+  if (node.nvme && uses_nvme) {
+    c.add("nvme.read", node.nvme->read);
+    c.add("nvme.write", node.nvme->write);
+    c.add("nvme.capacity", node.nvme->capacity);
+  }
   return c.take();
 }
 
@@ -157,18 +165,27 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add("logits_peak_bytes", f.logits_peak_bytes);
   c.add("logits_kept_bytes", f.logits_kept_bytes);
   c.add("loss_tile_bytes", f.loss_tile_bytes);
-  c.add_if_given("loss_tiling", f.loss_tiling);
-  c.add_if_given("loss_tile_tokens", f.loss_tile_tokens);
-  c.add_if_given("loss_tiles", f.loss_tiles);
-  c.add_if_given("loss_always_tiled", f.loss_always_tiled);
-  c.add_if_given("tiled_loss_gemms", f.tiled_loss_gemms);
-  c.add_if_given("loss_tile_weight_traffic", f.loss_tile_weight_traffic);
-  c.add_if_given("loss_tile_weight_bytes", f.loss_tile_weight_bytes);
-  c.add_if_given("tiled_logits_bytes", f.tiled_logits_bytes);
-  c.add_if_given("tiled_loss_forward", f.tiled_loss_forward);
-  c.add_if_given("tiled_loss_backward", f.tiled_loss_backward);
-  c.add_if_given("vocabulary_multiple", f.vocabulary_multiple);
+  c.add_given("loss_tiling", f.loss_tiling);
+  c.add_given("loss_tile_tokens", f.loss_tile_tokens);
+  c.add_given("loss_tiles", f.loss_tiles);
+  c.add_given("loss_always_tiled", f.loss_always_tiled);
+  c.add_given("tiled_loss_gemms", f.tiled_loss_gemms);
+  c.add_given("loss_tile_weight_traffic", f.loss_tile_weight_traffic);
+  c.add_given("loss_tile_weight_bytes", f.loss_tile_weight_bytes);
+  c.add_given("tiled_logits_bytes", f.tiled_logits_bytes);
+  c.add_given("tiled_loss_forward", f.tiled_loss_forward);
+  c.add_given("tiled_loss_backward", f.tiled_loss_backward);
+  c.add_given("vocabulary_multiple", f.vocabulary_multiple);
   c.add("prefetch_units", f.prefetch_units);
+  c.add_given("gather_unit", f.gather_unit);
+  c.add_given("gathered_weight_bytes", f.gathered_weight_bytes);
+  c.add_given("last_unit_stays_gathered", f.last_unit_stays_gathered);
+  c.add_given("overlap_gradient_reduction", f.overlap_gradient_reduction);
+  c.add_given("overlap_parameter_gather", f.overlap_parameter_gather);
+  c.add_given("reductions_in_flight", f.reductions_in_flight);
+  c.add_given("prefetch_per_hidden_squared", f.prefetch_per_hidden_squared);
+  c.add_given("persistence_per_hidden", f.persistence_per_hidden);
+  c.add_given("reduce_bucket_per_hidden_squared", f.reduce_bucket_per_hidden_squared);
   c.add("gather_copies", f.gather_copies);
   c.add("persistence_elements", f.persistence_elements);
   c.add("reuse_distance_elements", f.reuse_distance_elements);
@@ -177,10 +194,12 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add("reduce_bucket_transient", f.reduce_bucket_transient);
   c.add("gradient_wire_bytes", f.gradient_wire_bytes);
   c.add("sequence_parallel_gradient_wire_bytes", f.sequence_parallel_gradient_wire_bytes);
+  c.add("weight_bytes", f.weight_bytes);
   c.add("gradient_bytes", f.gradient_bytes);
   c.add("master_bytes", f.master_bytes);
   c.add("moments_bytes", f.moments_bytes);
   c.add("host_bytes_per_parameter", f.host_bytes_per_parameter);
+  c.add("host_weight_bytes", f.host_weight_bytes);
   c.add("offload_gradient_d2h_bytes", f.offload_gradient_d2h_bytes);
   c.add("offload_gradient_h2d_bytes", f.offload_gradient_h2d_bytes);
   c.add("offload_gradient_boundary_d2h_bytes", f.offload_gradient_boundary_d2h_bytes);
@@ -188,6 +207,8 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add("host_adam_traffic", f.host_adam_traffic);
   c.add("host_adam_rate", f.host_adam_rate);
   c.add("checkpoint_offload_prefetch", f.checkpoint_offload_prefetch);
+  c.add("checkpoint_offload_keep_last", f.checkpoint_offload_keep_last);
+  c.add("optimizer_transient_bytes", f.optimizer_transient_bytes);
   c.add("recompute_early_stop", f.recompute_early_stop);
   c.add("issue_time_per_kernel", f.issue_time_per_kernel);
   c.add("sync_per_attention", f.sync_per_attention);
@@ -216,15 +237,15 @@ std::vector<results::Parameter> precision_parameters(const scenario::Scenario& s
     seen.push_back(f.name);
     Collector c(seen.size() == 1 ? "gpu." + gpu.name + "." : "");
     if (seen.size() == 1) {
-      c.add_if_given("fp8", gpu.fp8);
-      c.add_if_given("fp4", gpu.fp4);
+      c.add_given("fp8", gpu.fp8);
+      c.add_given("fp4", gpu.fp4);
       c.add("low_precision_efficiency", gpu.low_precision_efficiency);
     }
     Collector of_framework("framework." + f.name + ".");
-    of_framework.add_if_given("quantise_traffic", f.quantise_traffic);
-    of_framework.add_if_given("quantise_weight_traffic", f.quantise_weight_traffic);
-    of_framework.add_if_given("quantise_kernels", f.quantise_kernels);
-    of_framework.add_if_given("quantised_gather", f.quantised_gather);
+    of_framework.add_given("quantise_traffic", f.quantise_traffic);
+    of_framework.add_given("quantise_weight_traffic", f.quantise_weight_traffic);
+    of_framework.add_given("quantise_kernels", f.quantise_kernels);
+    of_framework.add_given("quantised_gather", f.quantised_gather);
     for (Collector* each : {&c, &of_framework}) {
       std::vector<results::Parameter> more = each->take();
       all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -241,7 +262,7 @@ std::vector<results::Parameter> parameters_of(const scenario::Scenario& scenario
     all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   };
   append(gpu_parameters(scenario.cluster.gpu));
-  append(node_parameters(scenario.cluster.node));
+  append(node_parameters(scenario));
   append(kernel_parameters(scenario));
   append(precision_parameters(scenario));
   std::vector<std::string> seen;

@@ -211,6 +211,9 @@ void explain_fit(results::PlanResult& plan) {
   };
   sentence(f.gpu_fit, "; " + largest_terms(f), f.peak_gpu_memory, f.gpu_memory_capacity);
   sentence(f.host_fit, " of host memory a node", f.peak_host_memory_per_node, f.host_memory_capacity_per_node);
+  if (f.nvme) {
+    sentence(f.nvme_fit, " on the drives of a node", f.nvme->peak_per_node, f.nvme->capacity_per_node);
+  }
 }
 
 /// The kernels of one run of a body, undisturbed.
@@ -254,6 +257,11 @@ std::vector<Infeasible> check(const scenario::Scenario& scenario, const scenario
         {fmt::format("no recipe of {} for {} products is known", entry.framework.name, kernel::name(precision)),
          {},
          "gemm_precision: bf16, or framework: megatron-core, nemo, torchtitan"});
+  }
+  if (entry.plan.uses_nvme() && !scenario.cluster.node.nvme) {
+    reasons.push_back({fmt::format("nvme: the catalogue knows no drives of node {}", scenario.cluster.node.name),
+                       {},
+                       "cpu instead of nvme, or a node that has drives"});
   }
   return reasons;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/strategies/optimizer_bytes.h"
+
 namespace ulysim::study {
 
 namespace {
@@ -24,6 +26,8 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
   const spec::Framework& f = entry.framework;
   const bool gated = model.mlp_kind == workload::MlpKind::gated;
   constexpr double kBf16 = 2.0;
+  const strategies::OptimizerBytes optimizer = strategies::optimizer_bytes(f, plan);
+  const strategies::OptimizerBytes matrices = strategies::matrix_bytes(f, plan);
   workload::ElementwiseCosts costs{
       .norm_forward = f.norm_forward.value,
       .norm_backward = f.norm_backward.value,
@@ -55,10 +59,16 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
       .quantise_launches = f.quantise_kernels.value,
       .adapter_traffic = f.adapter_traffic.value,
       .adapter_launches = f.adapter_kernels.value,
-      .optimizer_traffic = f.optimizer_traffic.value,
-      .optimizer_bytes = whole(f.master_bytes.value + f.moments_bytes.value),
-      .gradient_bytes = whole(f.gradient_bytes.value),
+      .optimizer_traffic = optimizer.traffic,
+      .optimizer_bytes = whole(optimizer.states),
+      .optimizer_transient_bytes = whole(f.optimizer_transient_bytes.value),
+      .weight_bytes = whole(optimizer.weight),
+      .gradient_bytes = whole(optimizer.gradient),
   };
+  if (plan.optimizer == strategies::Optimizer::muon) {
+    costs.matrix_optimizer_bytes = whole(matrices.states);
+    costs.matrix_optimizer_traffic = matrices.traffic;
+  }
   return {.sequence_length = plan.sequence_length,
           .batch = plan.micro_batch * plan.mesh.size(workload::MeshAxis::data),
           .micro_batches = plan.accumulation,

@@ -27,6 +27,10 @@ Packing packing_of(kernel::Precision precision) {
   return {.bytes = 2, .elements = 1};
 }
 
+/// Of a frozen weight: stacks that keep trained ones in fp32 leave those as they are loaded (accelerate
+/// utils/fsdp_utils.py upcasts what requires gradients).
+constexpr std::int64_t kBf16Bytes = 2;
+
 /// 256 blocks of 64: half a byte an element, a byte a block, 4 in all.
 constexpr Packing kNf4{.bytes = 256 * (32 + 1) + 4, .elements = 256 * 64};
 
@@ -60,6 +64,7 @@ BlockBuilder::Weight BlockBuilder::declare(const std::string& name, const std::v
   Weight w;
   w.value = block_.add({.name = name,
                         .shape = shape,
+                        .element_bytes = frozen ? kBf16Bytes : options_.costs.weight_bytes,
                         .kind = MemoryKind::weights,
                         .persistent = true,
                         .parameter = true,

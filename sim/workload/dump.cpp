@@ -87,7 +87,7 @@ void dump_op(const BlockTemplate& block, const Body& body, const Op& op, std::st
   out += op.acquire != CreditPool::none ? " acquire" : "";
   out += op.release != CreditPool::none ? " release" : "";
   out += op.recomputed ? " recomputed" : "";
-  out += op.when == When::last_micro_batch ? " last" : "";
+  out += op.when == When::last_micro_batch ? " last" : op.when == When::first_micro_batch ? " first" : "";
   out += op.drains ? " drains" : "";
   out += op.host_waits ? " host-waits" : "";
   out += "\n";
@@ -150,14 +150,20 @@ std::string dump(const OpGraph& graph) {
     fmt::format_to(std::back_inserter(out), " (expert={} expert_data={})", graph.mesh.expert,
                    graph.mesh.size(MeshAxis::expert_data));
   }
+  if (graph.mesh.replicate > 1) {
+    fmt::format_to(std::back_inserter(out), " (shard={} replicate={})", graph.mesh.size(MeshAxis::shard),
+                   graph.mesh.replicate);
+  }
   fmt::format_to(std::back_inserter(out), ", micro-batches {}\n", graph.micro_batches);
   for (const BlockTemplate& block : graph.templates) {
     fmt::format_to(std::back_inserter(out), "template {} ×{}\n", block.name, block.instances);
     for (const Tensor& tensor : block.tensors) {
-      constexpr std::array<const char*, 5> kPorts{"", " input", " output", " grad_output", " grad_input"};
+      constexpr std::array<const char*, 3> kSpaces{"", " host", " nvme"};
+      constexpr std::array<const char*, 7> kPorts{
+          "", " input", " output", " grad_output", " grad_input", " tied_output", " tied_input"};
       fmt::format_to(std::back_inserter(out), "    {:<24} {} {}{}{}{}{}\n", tensor.name, describe(tensor),
                      name(tensor.kind), kPorts.at(static_cast<std::size_t>(tensor.port)),
-                     tensor.persistent ? " persistent" : "", tensor.space == Space::host ? " host" : "",
+                     tensor.persistent ? " persistent" : "", kSpaces.at(static_cast<std::size_t>(tensor.space)),
                      tensor.loop >= 0 ? " per-trip" : "");
     }
     for (const Phase phase : {Phase::forward, Phase::backward, Phase::update}) {

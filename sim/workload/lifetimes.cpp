@@ -36,12 +36,10 @@ void place_lifetimes(OpGraph& graph) {
       if (tensor.persistent || touch.last_use == nullptr) {
         continue;
       }
-      const bool comes_in = tensor.port == Port::input || tensor.port == Port::grad_output;
-      const bool goes_out = tensor.port == Port::output || tensor.port == Port::grad_input;
-      if (!comes_in && touch.first_write != nullptr) {
+      if (!comes_in(tensor.port) && touch.first_write != nullptr) {
         touch.first_write->allocs.emplace_back(i);
       }
-      if (!goes_out) {
+      if (!goes_out(tensor.port)) {
         touch.last_use->frees.emplace_back(i);
       }
     }

@@ -6,12 +6,27 @@
 
 namespace ulysim::workload {
 
+namespace {
+
+constexpr AxisSet kCuts{MeshAxis::expert, MeshAxis::expert_data, MeshAxis::shard, MeshAxis::replicate,
+                        MeshAxis::expert_shard};
+/// Innermost first; the others are two of them each.
+constexpr std::array kFinestCuts{MeshAxis::expert, MeshAxis::expert_shard, MeshAxis::replicate};
+
+}  // namespace
+
 std::int64_t Mesh::size(MeshAxis axis) const {
   switch (axis) {
     case MeshAxis::expert:
       return expert;
     case MeshAxis::expert_data:
       return size(kSampleAxes) / expert;
+    case MeshAxis::shard:
+      return size(kSampleAxes) / replicate;
+    case MeshAxis::replicate:
+      return replicate;
+    case MeshAxis::expert_shard:
+      return size(kSampleAxes) / replicate / expert;
     case MeshAxis::tensor:
     case MeshAxis::ulysses:
     case MeshAxis::ring:
@@ -22,9 +37,30 @@ std::int64_t Mesh::size(MeshAxis axis) const {
   return 1;
 }
 
+std::int64_t Mesh::stride_of(MeshAxis cut) const {
+  switch (cut) {
+    case MeshAxis::expert_data:
+    case MeshAxis::expert_shard:
+      return expert;
+    case MeshAxis::replicate:
+      return size(MeshAxis::shard);
+    default:
+      return 1;
+  }
+}
+
 void Mesh::set_size(MeshAxis axis, std::int64_t size) {
-  ULYSIM_CHECK(axis != MeshAxis::expert_data, "the size of expert_data follows from the others");
-  (axis == MeshAxis::expert ? expert : sizes.at(static_cast<std::size_t>(axis))) = size;
+  switch (axis) {
+    case MeshAxis::expert:
+      expert = size;
+      return;
+    case MeshAxis::replicate:
+      replicate = size;
+      return;
+    default:
+      ULYSIM_CHECK(!kCuts.contains(axis), "the size of {} follows from the others", name(axis));
+      sizes.at(static_cast<std::size_t>(axis)) = size;
+  }
 }
 
 std::int64_t Mesh::size(AxisSet axes) const {
@@ -43,17 +79,21 @@ std::int64_t Mesh::world() const {
   return product;
 }
 
-std::int64_t Mesh::coordinate(RankId rank, MeshAxis axis) const {
-  if (axis == MeshAxis::expert || axis == MeshAxis::expert_data) {
-    std::int64_t position = 0;
-    std::int64_t stride = 1;
-    for (const MeshAxis inner : placement) {
-      if (kSampleAxes.contains(inner)) {
-        position += coordinate(rank, inner) * stride;
-        stride *= size(inner);
-      }
+std::int64_t Mesh::position(RankId rank) const {
+  std::int64_t position = 0;
+  std::int64_t stride = 1;
+  for (const MeshAxis inner : placement) {
+    if (kSampleAxes.contains(inner)) {
+      position += coordinate(rank, inner) * stride;
+      stride *= size(inner);
     }
-    return axis == MeshAxis::expert ? position % expert : position / expert;
+  }
+  return position;
+}
+
+std::int64_t Mesh::coordinate(RankId rank, MeshAxis axis) const {
+  if (kCuts.contains(axis)) {
+    return position(rank) / stride_of(axis) % size(axis);
   }
   auto rest = static_cast<std::int64_t>(rank.index());
   for (const MeshAxis inner : placement) {
@@ -68,21 +108,32 @@ std::int64_t Mesh::coordinate(RankId rank, MeshAxis axis) const {
 
 std::vector<RankId> Mesh::group(RankId rank, AxisSet axes) const {
   axes = on_grid(axes);
-  for (const MeshAxis axis : {MeshAxis::expert, MeshAxis::expert_data}) {
+  std::int64_t first = position(rank);
+  std::vector<std::int64_t> steps{0};
+  bool cuts = false;
+  for (const MeshAxis axis : kFinestCuts) {
     if (axes.contains(axis)) {
-      ULYSIM_CHECK(axes == AxisSet{axis}, "no group over {}", to_string(axes));
-      // All ranks that hold samples stand in the order of their position: of those, the ones with the other coordinate.
-      const bool within = axis == MeshAxis::expert;
-      const std::int64_t first =
-          within ? coordinate(rank, MeshAxis::expert_data) * expert : coordinate(rank, MeshAxis::expert);
-      const std::int64_t stride = within ? 1 : expert;
-      const std::vector<RankId> all = group(rank, kSampleAxes);
-      std::vector<RankId> members;
+      cuts = true;
+      axes.erase(axis);
+      first -= coordinate(rank, axis) * stride_of(axis);
+      std::vector<std::int64_t> wider;
       for (std::int64_t i = 0; i < size(axis); ++i) {
-        members.push_back(all[static_cast<std::size_t>(first + i * stride)]);
+        for (const std::int64_t step : steps) {
+          wider.push_back(step + i * stride_of(axis));
+        }
       }
-      return members;
+      steps = std::move(wider);
     }
+  }
+  if (cuts) {
+    ULYSIM_CHECK(axes.empty(), "no group over {} and a cut through samples", to_string(axes));
+    // All ranks that hold samples stand in the order of their position: of those, the ones with other coordinates.
+    const std::vector<RankId> all = group(rank, kSampleAxes);
+    std::vector<RankId> members;
+    for (const std::int64_t step : steps) {
+      members.push_back(all[static_cast<std::size_t>(first + step)]);
+    }
+    return members;
   }
   std::vector<RankId> members{rank};
   std::int64_t stride = 1;
@@ -114,16 +165,23 @@ AxisSet Mesh::without_trivial(AxisSet axes) const {
 }
 
 AxisSet Mesh::on_grid(AxisSet axes) const {
-  axes = without_trivial(axes);
-  const AxisSet cut = without_trivial(kExpertAxes);
-  for (const MeshAxis axis : kAllAxes) {
-    if (cut.contains(axis) && !axes.contains(axis)) {
-      return axes;
+  const auto refine = [&axes](MeshAxis coarse, AxisSet parts) {
+    if (axes.contains(coarse)) {
+      axes.erase(coarse);
+      axes = axes | parts;
     }
+  };
+  refine(MeshAxis::shard, {MeshAxis::expert, MeshAxis::expert_shard});
+  refine(MeshAxis::expert_data, {MeshAxis::expert_shard, MeshAxis::replicate});
+  axes = without_trivial(axes);
+  std::int64_t cut = 1;
+  for (const MeshAxis axis : kFinestCuts) {
+    cut *= axes.contains(axis) ? size(axis) : 1;
   }
-  if (!cut.empty()) {
-    axes.erase(MeshAxis::expert);
-    axes.erase(MeshAxis::expert_data);
+  if (cut > 1 && cut == size(kSampleAxes)) {
+    for (const MeshAxis axis : kFinestCuts) {
+      axes.erase(axis);
+    }
     axes = axes | without_trivial(kSampleAxes);
   }
   return axes;

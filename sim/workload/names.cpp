@@ -20,14 +20,21 @@ const char* name(MeshAxis axis) {
       return "expert_data";
     case MeshAxis::pipeline:
       return "pipeline";
+    case MeshAxis::shard:
+      return "shard";
+    case MeshAxis::replicate:
+      return "replicate";
+    case MeshAxis::expert_shard:
+      return "expert_shard";
   }
   return "?";
 }
 
 const char* name(Dim dim) {
-  constexpr std::array<const char*, 18> kNames{"batch",   "tokens",    "hidden",   "heads",      "kv_heads", "head_dim",
-                                               "ffn",     "vocab",     "elements", "v_head_dim", "nope_dim", "q_latent",
-                                               "kv_down", "kv_latent", "experts",  "slots",      "router",   "adapter"};
+  constexpr std::array<const char*, 22> kNames{
+      "batch",    "tokens",     "hidden",   "heads",    "kv_heads", "head_dim",  "ffn",     "vocab",
+      "elements", "v_head_dim", "nope_dim", "q_latent", "kv_down",  "kv_latent", "experts", "slots",
+      "router",   "adapter",    "matrices", "rows",     "columns",  "gram"};
   return kNames.at(static_cast<std::size_t>(dim));
 }
 
@@ -51,9 +58,9 @@ const char* name(CollectiveKind kind) {
 
 const char* name(Stream stream) {
   constexpr std::array<const char*, kStreams> kNames{
-      "compute",      "tensor_comm",     "ulysses_comm",   "ring_comm",       "zero_gather",
-      "zero_reduce",  "device_to_host",  "host_to_device", "host_work",       "expert_comm",
-      "forward_send", "forward_receive", "backward_send",  "backward_receive"};
+      "compute",        "tensor_comm",      "ulysses_comm", "ring_comm",   "zero_gather",  "zero_reduce",
+      "device_to_host", "host_to_device",   "host_work",    "expert_comm", "forward_send", "forward_receive",
+      "backward_send",  "backward_receive", "nvme_read",    "nvme_write"};
   return kNames.at(static_cast<std::size_t>(stream));
 }
 
@@ -61,7 +68,7 @@ const char* name(Purpose purpose) {
   constexpr std::array<const char*, kPurposes> kNames{
       "attention",         "gemm", "memory_bound", "optimizer", "tensor_parallel",
       "ulysses",           "ring", "parameters",   "gradients", "checkpoint_offload",
-      "optimizer_offload", "host", "expert",       "pipeline"};
+      "optimizer_offload", "host", "expert",       "pipeline",  "parameter_offload"};
   return kNames.at(static_cast<std::size_t>(purpose));
 }
 

@@ -34,8 +34,10 @@ enum class Stream : std::uint8_t {
   forward_receive,
   backward_send,
   backward_receive,
+  nvme_read,  ///< asynchronous I/O between the drives and host memory, a queue each way (libaio handles)
+  nvme_write,
 };
-inline constexpr std::size_t kStreams = 14;
+inline constexpr std::size_t kStreams = 16;
 [[nodiscard]] const char* name(Stream stream);
 
 /// What a report calls the time or the bytes of an op.
@@ -54,8 +56,9 @@ enum class Purpose : std::uint8_t {
   host,
   expert,    ///< tokens to their experts and back
   pipeline,  ///< activations and their gradients between stages
+  parameter_offload,
 };
-inline constexpr std::size_t kPurposes = 14;
+inline constexpr std::size_t kPurposes = 15;
 [[nodiscard]] const char* name(Purpose purpose);
 
 /// Matrix product written in dimensions: sizes follow from the operands' shards. `reads` = {a, b}, `writes` = {c};
@@ -120,7 +123,7 @@ struct PipelineWork {
   std::int64_t tag{};
 };
 
-/// A copy between GPU and host memory: reads[i] → writes[i].
+/// A copy between GPU and host memory, or between host memory and the drives: reads[i] → writes[i].
 struct CopyWork {
   enum class Buffer : std::uint8_t { pinned, pageable };
   Buffer buffer{Buffer::pinned};
@@ -137,12 +140,25 @@ struct HostWork {
 using Work = std::variant<GemmWork, AttentionWork, ElementwiseWork, CollectiveWork, PipelineWork, CopyWork, HostWork>;
 
 /// In which micro-batches of a step an op runs.
-enum class When : std::uint8_t { every_micro_batch, last_micro_batch };
+enum class When : std::uint8_t { every_micro_batch, last_micro_batch, first_micro_batch };
+
+[[nodiscard]] constexpr bool runs_in(When when, bool is_first, bool is_last) {
+  return when == When::every_micro_batch || (when == When::first_micro_batch ? is_first : is_last);
+}
 
 /// A pool of credits: an op with `acquire` waits until fewer than `window` holders are out; the op with `release`
 /// returns one. Item j so cannot start before item j−window is released, across layers.
-enum class CreditPool : std::uint8_t { none, parameters, checkpoint_fetch, chunk_fetch };
-inline constexpr std::size_t kCreditPools = 4;
+enum class CreditPool : std::uint8_t {
+  none,
+  parameters,
+  checkpoint_fetch,
+  checkpoint_stash,
+  checkpoint_store,
+  nvme_buffers,
+  reductions,
+  chunk_fetch
+};
+inline constexpr std::size_t kCreditPools = 8;
 
 /// Part of a block: passes find what they rewrite by this, not by name.
 enum class Region : std::uint8_t { other, core_attention, mlp, loss, experts };

@@ -9,11 +9,12 @@
 
 namespace ulysim::workload {
 
-/// A part of a body that runs `trips` times, each time on 1/trips of the tokens (a tiled MLP) or of the query heads.
+/// A part of a body that runs `trips` times, each time on 1/trips of the tokens (a tiled MLP), of the query heads, or
+/// of the matrices (Muon).
 struct Loop {
   std::string name{};
   std::int64_t trips{1};
-  Dim dim{Dim::tokens};      ///< tokens or heads
+  Dim dim{Dim::tokens};      ///< tokens, heads or matrices
   std::int64_t kv_trips{1};  ///< of heads: key/value heads are divided by this
 };
 
@@ -91,7 +92,7 @@ struct OpGraph {
   Mesh mesh{};
   std::vector<BlockTemplate> templates{};
   std::vector<Role> roles{};
-  CreditWindows credit_windows{1, 1, 1, 1};
+  CreditWindows credit_windows{1, 1, 1, 1, 1, 1, 1, 1};
   std::int64_t micro_batches{1};
   /// By ring coordinate, for masks that are slow to count; shared by the calls that see the same tokens.
   std::vector<std::vector<AttentionShape>> attention_tables{};

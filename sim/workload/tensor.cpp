@@ -31,6 +31,10 @@ Extent* Tensor::rows() {
   return tokens != nullptr ? tokens : find(Dim::slots);
 }
 
+bool is_matrix(const Tensor& tensor) {
+  return tensor.parameter && tensor.shape.size() >= 2;
+}
+
 std::int64_t local_size(const Extent& extent, const Mesh& mesh) {
   std::int64_t parts = 1;
   for (const MeshAxis axis : extent.split) {

@@ -30,6 +30,10 @@ enum class Dim : std::uint8_t {
   slots,       ///< tokens of one routed expert: each token stands there once for each expert that it visits
   router,      ///< scores of the router, one for each routed expert
   adapter,     ///< inner width of a low-rank adapter
+  matrices,    ///< of one shape, that an optimizer treats as matrices (Muon)
+  rows,        ///< of such a matrix, the shorter side
+  columns,     ///< and the longer one
+  gram,        ///< the other side of rows × rows
 };
 [[nodiscard]] const char* name(Dim dim);
 
@@ -55,7 +59,8 @@ struct Extent {
   }
 };
 
-enum class Space : std::uint8_t { gpu, host };
+/// Of a rank: its GPU, the memory of its host, the drives of its host.
+enum class Space : std::uint8_t { gpu, host, nvme };
 
 /// What a tensor's bytes are reported as.
 enum class MemoryKind : std::uint8_t {
@@ -72,9 +77,18 @@ enum class MemoryKind : std::uint8_t {
 inline constexpr std::size_t kMemoryKinds = 9;
 [[nodiscard]] const char* name(MemoryKind kind);
 
-/// How a tensor meets the neighbouring blocks. A block's `output` is the next block's `input`; its `grad_output`
-/// (the gradient that comes in) is the next block's `grad_input`.
-enum class Port : std::uint8_t { none, input, output, grad_output, grad_input };
+/// How a tensor meets other blocks. A block's `output` is the next block's `input`; its `grad_output` (the gradient
+/// that comes in) is the next block's `grad_input`. What the head's backward leaves in `tied_output`, its gradient of
+/// the table that it shares with the embedding, that one's backward takes up in `tied_input`.
+enum class Port : std::uint8_t { none, input, output, grad_output, grad_input, tied_output, tied_input };
+
+/// Whether another block allocates the tensor of this port, or frees it.
+[[nodiscard]] constexpr bool comes_in(Port port) {
+  return port == Port::input || port == Port::grad_output || port == Port::tied_input;
+}
+[[nodiscard]] constexpr bool goes_out(Port port) {
+  return port == Port::output || port == Port::grad_input || port == Port::tied_output;
+}
 
 /// A tensor by shape and sharding; its bytes follow.
 struct Tensor {
@@ -92,6 +106,7 @@ struct Tensor {
       gathered_bytes{};   ///< of a parameter: what an element takes once gathered, if not as here
   bool frozen{};          ///< of a parameter: it is not trained, has neither gradient nor optimizer states
   bool shared{};          ///< the storage of another block's tensor (tied embeddings): not counted again
+  bool pinned{};          ///< in host memory: a block of pinned memory of its own
   std::int32_t loop{-1};  ///< of its body: holds what one trip works on, a part of the tokens or of the heads
 
   [[nodiscard]] const Extent* find(Dim dim) const;
@@ -100,6 +115,9 @@ struct Tensor {
   [[nodiscard]] const Extent* rows() const;
   [[nodiscard]] Extent* rows();
 };
+
+/// A weight that multiplies: neither norm nor bias.
+[[nodiscard]] bool is_matrix(const Tensor& tensor);
 
 /// Local size of one extent: ceil(size / product of the split axes' sizes), of the busiest rank.
 [[nodiscard]] std::int64_t local_size(const Extent& extent, const Mesh& mesh);

@@ -314,31 +314,60 @@ void build_head(const Transformer& model, const StepOptions& options, BlockTempl
   b.accumulate("accumulate_head", {w, small});
 }
 
+/// Trained matrices of all layers, routed experts not counted.
+std::int64_t layer_matrices(const OpGraph& graph) {
+  std::int64_t sum = 0;
+  for (const BlockTemplate& block : graph.templates) {
+    for (const Tensor& tensor : block.tensors) {
+      if (block.kind == BlockKind::layer && is_matrix(tensor) && !tensor.frozen &&
+          tensor.find(Dim::experts) == nullptr) {
+        sum += block.instances * global_elements(tensor);
+      }
+    }
+  }
+  return sum;
+}
+
 void build_optimizer(const Transformer& model, const StepOptions& options, OpGraph& graph) {
+  const ElementwiseCosts& costs = options.costs;
   const TrainedElements trained = trained_elements(graph);
+  const std::int64_t matrices = costs.matrix_optimizer_bytes ? layer_matrices(graph) : 0;
   BlockTemplate& block =
       graph.templates.emplace_back(BlockTemplate{.name = "optimizer", .kind = BlockKind::optimizer, .instances = 1});
   BlockBuilder b(model, options, block);
   std::vector<TensorId> states;
   std::vector<Traffic> traffic;
-  const auto add = [&](const std::string& name, std::vector<Extent> shape) {
-    states.push_back(block.add({.name = name,
-                                .shape = std::move(shape),
-                                .element_bytes = options.costs.optimizer_bytes,
-                                .kind = MemoryKind::optimizer_states,
-                                .persistent = true}));
-    traffic.push_back({states.back(), options.costs.optimizer_traffic});
+  const auto add = [&](const std::string& name, std::vector<Extent> shape, bool matrix) {
+    states.push_back(block.add(
+        {.name = name,
+         .shape = std::move(shape),
+         .element_bytes = matrix ? costs.matrix_optimizer_bytes.value_or(costs.optimizer_bytes) : costs.optimizer_bytes,
+         .kind = MemoryKind::optimizer_states,
+         .persistent = true}));
+    const bool apart = matrix && costs.matrix_optimizer_bytes;
+    traffic.push_back({states.back(), apart ? costs.matrix_optimizer_traffic : costs.optimizer_traffic});
   };
-  add("optimizer_states", {{.dim = Dim::elements, .size = trained.dense}});
+  add("optimizer_states", {{.dim = Dim::elements, .size = trained.dense - matrices}}, false);
+  if (matrices > 0) {
+    add("matrix_states", {{.dim = Dim::elements, .size = matrices}}, true);
+  }
   if (trained.of_experts > 0) {
     // Of the routed experts, which expert parallelism places by expert.
-    add("expert_states", {{.dim = Dim::elements, .size = trained.of_experts / model.moe->experts},
-                          {.dim = Dim::experts, .size = model.moe->experts}});
+    add("expert_states",
+        {{.dim = Dim::elements, .size = trained.of_experts / model.moe->experts},
+         {.dim = Dim::experts, .size = model.moe->experts}},
+        true);
   }
   b.in(Phase::update);
   b.elementwise("adam", states, states, traffic, 1);
   Op& adam = block.body(Phase::update).ops.back();
   adam.purpose = Purpose::optimizer;
+  if (costs.optimizer_transient_bytes > 0) {
+    adam.scratch.push_back(block.add({.name = "optimizer_transients",
+                                      .shape = {{.dim = Dim::elements, .size = count_parameters(model).total}},
+                                      .element_bytes = costs.optimizer_transient_bytes,
+                                      .kind = MemoryKind::gradients}));
+  }
   adam.drains = true;  // clipping needs the norm of all gradients first
   b.host_time("log_step", options.fixed_time_per_step);
 }
@@ -454,7 +483,7 @@ Flops sum_flops(const OpGraph& graph, FlopsOf flops_of) {
       const Body& body = graph.templates[t].body(phase);
       double sum = 0;
       for (Op op : body.ops) {
-        if (op.purpose != Purpose::gemm && op.purpose != Purpose::attention) {
+        if (!std::holds_alternative<GemmWork>(op.work) && !std::holds_alternative<AttentionWork>(op.work)) {
           continue;
         }
         const auto times = static_cast<double>(op.part ? op.repeats : 1);
@@ -496,8 +525,8 @@ double share_of_model(const OpGraph& graph, const Tensor& operand, const std::ve
 
 Flops model_flops(const OpGraph& graph) {
   return sum_flops(graph, [&graph](const BlockTemplate& block, const Op& op, const kernel::Kernel& kernel) {
-    if (op.recomputed) {
-      return Flops(0);
+    if (op.recomputed || op.purpose == Purpose::optimizer) {
+      return Flops(0);  // what an optimizer multiplies is no work of the model
     }
     double share = 1;
     if (const auto* gemm = std::get_if<GemmWork>(&op.work)) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "sim/workload/adapters.h"
 #include "sim/workload/op_graph.h"
@@ -27,9 +28,14 @@ struct ElementwiseCosts {
   std::int64_t quantise_launches{1};          ///< of one tensor
   double adapter_traffic{};                   ///< per element of the output of a map with an adapter
   std::int64_t adapter_launches{1};
-  double optimizer_traffic{};        ///< per parameter, on the GPU
-  std::int64_t optimizer_bytes{12};  ///< per parameter: master weight and two moments
-  std::int64_t gradient_bytes{2};    ///< per parameter, as accumulated
+  double optimizer_traffic{};                ///< per parameter, on the GPU
+  std::int64_t optimizer_bytes{12};          ///< per parameter: master weight and two moments
+  std::int64_t optimizer_transient_bytes{};  ///< per parameter that the optimizer handles at once, while it runs
+  /// Of the matrices of layers, where the optimizer treats those apart (Muon); absent: all parameters are alike.
+  std::optional<std::int64_t> matrix_optimizer_bytes{};
+  double matrix_optimizer_traffic{};
+  std::int64_t weight_bytes{2};    ///< per parameter, as kept between steps
+  std::int64_t gradient_bytes{2};  ///< per parameter, as accumulated
 };
 
 struct StepOptions {

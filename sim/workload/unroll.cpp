@@ -39,11 +39,25 @@ class Writers {
     } else if (tensor.port == Port::grad_output) {
       id = port_of(block + 1, Port::grad_input);
       block += 1;
+    } else if (tensor.port == Port::tied_input) {
+      block = block_with(Port::tied_output);
+      id = port_of(block, Port::tied_output);
     }
     return last_[(static_cast<std::size_t>(instance.micro_batch) * blocks_ + block) * width_ + id.index()];
   }
 
  private:
+  std::size_t block_with(Port port) const {
+    for (std::size_t block = 0; block < blocks_; ++block) {
+      const BlockTemplate* own = template_of_[block];
+      if (own != nullptr && std::any_of(own->tensors.begin(), own->tensors.end(),
+                                        [port](const Tensor& tensor) { return tensor.port == port; })) {
+        return block;
+      }
+    }
+    return blocks_;
+  }
+
   TensorId port_of(std::size_t block, Port port) const {
     ULYSIM_CHECK(block < blocks_ && template_of_[block] != nullptr, "a port leads to no block");
     const auto& tensors = template_of_[block]->tensors;
@@ -82,6 +96,8 @@ bool waits_for_kernels(Stream stream) {
     case Stream::forward_receive:  // posted ahead of its use
     case Stream::backward_send:
     case Stream::backward_receive:
+    case Stream::nvme_read:
+    case Stream::nvme_write:
       return false;
   }
   return false;
@@ -114,7 +130,7 @@ class Unroller {
   void add(std::size_t instance_index, std::size_t body_index, FlatOp flat) {
     const Instance& instance = role_.program[instance_index];
     const Op& op = *flat.op;
-    if (op.when == When::last_micro_batch && !instance.last_micro_batch) {
+    if (!runs_in(op.when, instance.micro_batch == 0, instance.last_micro_batch)) {
       return;
     }
     const auto self = static_cast<std::uint32_t>(schedule_.ops.size());

@@ -49,7 +49,7 @@ class ShapeChecker {
       : graph_(graph), block_(block), findings_(findings), written_(block.tensors.size(), false) {
     for (std::size_t i = 0; i < block.tensors.size(); ++i) {
       const Tensor& tensor = block.tensors[i];
-      written_[i] = tensor.persistent || tensor.port == Port::input || tensor.port == Port::grad_output;
+      written_[i] = tensor.persistent || comes_in(tensor.port);
     }
   }
 
@@ -160,7 +160,7 @@ class ShapeChecker {
         contracted = contracted | axes_of(*extent);
       }
     }
-    if (!(graph_.mesh.without_trivial(contracted) == graph_.mesh.without_trivial(c.partial))) {
+    if (!(graph_.mesh.on_grid(contracted) == graph_.mesh.on_grid(c.partial))) {
       find(op, fmt::format("contracts over {} but its result {} is partial over {}", to_string(contracted), c.name,
                            to_string(c.partial)));
     }
@@ -343,6 +343,14 @@ class ShapeChecker {
 
   void match_weights(const Op& op, const Tensor& a, const Tensor& b) {
     const auto same_dim = [](const Extent& x, const Extent& y) { return x.dim == y.dim; };
+    const auto is_flat = [](const Tensor& t) { return t.shape.size() == 1 && t.shape.front().dim == Dim::elements; };
+    if (is_flat(a) && is_flat(b)) {
+      // Laid out by nothing but their length: one may tell a shard by its cut, the other by what is left.
+      if (local_elements(a, graph_.mesh) != local_elements(b, graph_.mesh)) {
+        find(op, fmt::format("{} has {} but {} has {}", a.name, text(a.shape.front()), b.name, text(b.shape.front())));
+      }
+      return;
+    }
     if (a.rows() == nullptr && std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end(), same_dim)) {
       for (const Extent& extent : a.shape) {
         match(op, a, b, extent.dim);
@@ -398,7 +406,7 @@ class ShapeChecker {
           }
         }
       }
-      if (!(graph_.mesh.without_trivial(expected) == graph_.mesh.without_trivial(out.partial))) {
+      if (!(graph_.mesh.on_grid(expected) == graph_.mesh.on_grid(out.partial))) {
         find(op, fmt::format("writes {}, which should be partial over {} but is over {}", out.name, to_string(expected),
                              to_string(out.partial)));
       }
@@ -517,14 +525,14 @@ class ShapeChecker {
   const Body* body_{};
 };
 
-/// Every tensor that a body allocates is freed once, and after its last use, in a micro-batch of kind `when`: what only
-/// the last one frees would pile up in the others.
-void verify_lifetimes(const BlockTemplate& block, When when, std::vector<std::string>& findings) {
+/// Every tensor that a body allocates is freed once, and after its last use, in micro-batch `index` of `count`: what
+/// only the last one frees would pile up in the others.
+void verify_lifetimes(const BlockTemplate& block, std::int64_t index, std::int64_t count,
+                      std::vector<std::string>& findings) {
   std::vector<int> state(block.tensors.size(), 0);  // 0 not there, 1 there, 2 gone
   for (std::size_t i = 0; i < block.tensors.size(); ++i) {
     const Tensor& tensor = block.tensors[i];
-    const bool comes_in = tensor.port == Port::input || tensor.port == Port::grad_output;
-    state[i] = tensor.persistent || comes_in ? 1 : 0;
+    state[i] = tensor.persistent || comes_in(tensor.port) ? 1 : 0;
   }
   const auto find = [&](const Op& op, TensorId id, const char* what) {
     findings.push_back(fmt::format("{}.{}: {} {}", block.name, op.name, what, block.tensor(id).name));
@@ -532,7 +540,7 @@ void verify_lifetimes(const BlockTemplate& block, When when, std::vector<std::st
   std::vector<bool> used(block.tensors.size(), false);
   for (const Body& body : block.bodies) {
     for (const Op& op : body.ops) {
-      if (op.when == When::last_micro_batch && when == When::every_micro_batch) {
+      if (!runs_in(op.when, index == 0, index + 1 == count)) {
         continue;
       }
       for (const TensorId id : op.allocs) {
@@ -559,10 +567,10 @@ void verify_lifetimes(const BlockTemplate& block, When when, std::vector<std::st
   }
   for (std::size_t i = 0; i < block.tensors.size(); ++i) {
     const Tensor& tensor = block.tensors[i];
-    const bool goes_out = tensor.port == Port::output || tensor.port == Port::grad_input;
-    if (!tensor.persistent && used[i] && state[i] != (goes_out ? 1 : 2)) {
+    const bool handed_on = goes_out(tensor.port);
+    if (!tensor.persistent && used[i] && state[i] != (handed_on ? 1 : 2)) {
       findings.push_back(fmt::format("{}: {} is {}", block.name, tensor.name,
-                                     goes_out ? "handed on but not allocated" : "allocated and never freed"));
+                                     handed_on ? "handed on but not allocated" : "allocated and never freed"));
     }
   }
 }
@@ -580,9 +588,10 @@ std::vector<std::string> verify_shapes(const OpGraph& graph) {
 std::vector<std::string> verify(const OpGraph& graph) {
   std::vector<std::string> findings = verify_shapes(graph);
   for (const BlockTemplate& block : graph.templates) {
-    verify_lifetimes(block, When::last_micro_batch, findings);
-    if (findings.empty() && graph.micro_batches > 1) {
-      verify_lifetimes(block, When::every_micro_batch, findings);
+    // The last, the first, and one between.
+    const std::int64_t count = graph.micro_batches;
+    for (std::int64_t index = count - 1; index >= std::max<std::int64_t>(0, count - 3) && findings.empty(); --index) {
+      verify_lifetimes(block, count > 3 && index == count - 3 ? 0 : index, count, findings);
     }
   }
   if (findings.empty()) {

@@ -27,6 +27,8 @@ struct Player {
   std::vector<bool> done{};
   std::array<std::size_t, kStreams> head{};
   std::array<std::int64_t, kCreditPools> out{};
+  std::array<std::vector<std::uint32_t>, kCreditPools> acquirers{};  ///< in program order, in which credits are taken
+  std::array<std::size_t, kCreditPools> next_acquirer{};
   std::size_t issued{};
   std::size_t kernels_issued{};  ///< ops of the compute stream
   std::size_t finished{};
@@ -43,6 +45,9 @@ Player start(const OpGraph& graph, std::size_t role) {
     player.missing[op] = static_cast<std::uint32_t>(dependencies.size());
     for (const std::uint32_t before : dependencies) {
       player.followers[before].push_back(static_cast<std::uint32_t>(op));
+    }
+    if (const CreditPool pool = player.schedule.ops[op].op->acquire; pool != CreditPool::none) {
+      player.acquirers.at(static_cast<std::size_t>(pool)).push_back(static_cast<std::uint32_t>(op));
     }
   }
   return player;
@@ -118,7 +123,8 @@ class Play {
     }
     const Op& op = *player.schedule.ops[index].op;
     const auto pool = static_cast<std::size_t>(op.acquire);
-    if (op.acquire != CreditPool::none && player.out[pool] >= graph_.credit_windows[pool]) {
+    if (op.acquire != CreditPool::none && (player.out[pool] >= graph_.credit_windows[pool] ||
+                                           player.acquirers[pool][player.next_acquirer[pool]] != index)) {
       return false;
     }
     const auto* message = std::get_if<PipelineWork>(&op.work);
@@ -164,6 +170,7 @@ class Play {
     ++player.head[static_cast<std::size_t>(op.stream)];
     if (op.acquire != CreditPool::none) {
       ++player.out[static_cast<std::size_t>(op.acquire)];
+      ++player.next_acquirer[static_cast<std::size_t>(op.acquire)];
     }
     if (op.release != CreditPool::none) {
       --player.out[static_cast<std::size_t>(op.release)];
@@ -194,8 +201,8 @@ class Play {
 };
 
 /// The collectives of a role in order, as (axes, kind).
-std::vector<std::pair<std::uint8_t, CollectiveKind>> collectives_of(const OpGraph& graph, const Role& role) {
-  std::vector<std::pair<std::uint8_t, CollectiveKind>> sequence;
+std::vector<std::pair<std::uint16_t, CollectiveKind>> collectives_of(const OpGraph& graph, const Role& role) {
+  std::vector<std::pair<std::uint16_t, CollectiveKind>> sequence;
   for (const Instance& instance : role.program) {
     for (const Op& op : graph.of(instance).body(instance.phase).ops) {
       if (const auto* work = std::get_if<CollectiveWork>(&op.work)) {

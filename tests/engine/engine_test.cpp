@@ -34,6 +34,26 @@ TEST(Streams, RunSideBySideAndMeetAtADependency) {
   EXPECT_EQ(timeline.end.value(), 110'000);
 }
 
+TEST(Streams, DrivesAreReadAndWrittenAtTheirOwnRates) {
+  spec::Cluster cluster = small_cluster(1, 2);
+  cluster.node.nvme.emplace();
+  cluster.node.nvme->read.value = Bandwidth(20e9);
+  cluster.node.nvme->write.value = Bandwidth(10e9);
+  GraphMaker maker;
+  const auto copy = [&](const char* name, workload::Space from, workload::Space to, Stream stream) {
+    const TensorId read = maker.tensor(1000, from);
+    const TensorId written = maker.tensor(1000, to);
+    maker.op({.name = name, .work = workload::CopyWork{}, .reads = {read}, .writes = {written}, .stream = stream});
+  };
+  copy("swap_in", workload::Space::nvme, workload::Space::host, Stream::nvme_read);
+  copy("swap_out", workload::Space::host, workload::Space::nvme, Stream::nvme_write);
+  maker.graph.mesh.set_size(workload::MeshAxis::data, 2);
+  const results::Timeline timeline = play(maker.graph, cluster);
+  // Two GPUs share the drives: 2 × 1000 B at 20 GB/s in, at 10 GB/s out, beside each other.
+  EXPECT_EQ(end_of(timeline, 0), 100);
+  EXPECT_EQ(end_of(timeline, 1), 200);
+}
+
 TEST(Streams, RunOneOpAtATimeInProgramOrder) {
   GraphMaker maker;
   maker.kernel("a", 70);

@@ -86,6 +86,9 @@ std::vector<Example> examples() {
   zero.zero = 3;
   zero.accumulation = 2;
   all.push_back({"zero", zero, {"data", "zero"}});
+  Plan muon = zero;
+  muon.optimizer = Optimizer::muon;
+  all.push_back({"optimizer", muon, {"data", "zero", "optimizer"}});
   zero.optimizer_offload = Offload::cpu;
   all.push_back({"optimizer-offload", zero, {"data", "zero", "optimizer-offload"}});
   return all;

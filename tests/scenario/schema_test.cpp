@@ -63,6 +63,7 @@ std::map<std::string, const Node*> sections(const Node& schema) {
           {"trainable", &trainable},
           {"lora", &at(trainable, {"lora", "properties"})},
           {"distribution", &at(length, {"distribution", "properties"})},
+          {"recompute", &at(alternative(training, "recompute"), {"properties"})},
           {"optimizer", &at(training, {"optimizer", "properties"})}};
 }
 

@@ -113,6 +113,22 @@ TEST(Shipped, EveryNodeLoadsAndItsLinksAreOrdered) {
   }
 }
 
+TEST(Shipped, DrivesReadFasterThanTheyWriteAndHoldMoreThanMemory) {
+  std::int64_t with_drives = 0;
+  for (const std::string& name : shipped().node_names()) {
+    const Node node = shipped().load_node(name);
+    if (node.nvme) {
+      ++with_drives;
+      EXPECT_GT(node.nvme->read.value, node.nvme->write.value) << name;
+      EXPECT_LT(node.nvme->read.value, node.host_memory_bandwidth.value) << name;
+      EXPECT_GT(node.nvme->capacity.value, node.host_memory.value) << name;
+      EXPECT_FALSE(node.nvme->read.source.empty()) << name;
+    }
+  }
+  EXPECT_GE(with_drives, 8);
+  EXPECT_FALSE(shipped().load_node("gh200").nvme);
+}
+
 TEST(Shipped, GraceBlackwellRackIsOneNvlinkDomainOfEighteenHosts) {
   const Node rack = shipped().load_node("gb200-nvl72");
   EXPECT_EQ(rack.gpus, 72);

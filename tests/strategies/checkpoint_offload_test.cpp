@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/strategies/lab.h"
 
 namespace ulysim::strategies {
@@ -21,7 +23,7 @@ std::int64_t copied(const OpGraph& graph, Phase phase) {
   const BlockTemplate& layer = lab::layer_of(graph);
   std::int64_t bytes = 0;
   for (const Op& op : layer.body(phase).ops) {
-    if (op.purpose == Purpose::checkpoint_offload) {
+    if (op.purpose == Purpose::checkpoint_offload && std::holds_alternative<CopyWork>(op.work)) {
       bytes += payload_of(graph, layer, layer.body(phase), op).value();
     }
   }
@@ -72,6 +74,70 @@ TEST(CheckpointOffload, a_blocking_copy_holds_the_host) {
     }
   }
   EXPECT_EQ(copies, 2);
+}
+
+/// Layers by whether their inputs leave the GPU.
+std::map<bool, std::int64_t> layers_by_leaving(const OpGraph& graph) {
+  std::map<bool, std::int64_t> out;
+  for (const BlockTemplate& block : graph.templates) {
+    if (block.kind == BlockKind::layer) {
+      const auto& ops = block.body(Phase::forward).ops;
+      out[std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.name == "offload_checkpoint"; })] +=
+          block.instances;
+    }
+  }
+  return out;
+}
+
+TEST(CheckpointOffload, the_newest_stay) {
+  // DeepSpeed keeps the last of five: four leave. Two stages of a pipeline: the last layer of each stays.
+  lab::Bench bench = lab::bench("llama-3.1-8b", offloading(), 5);
+  ASSERT_EQ(bench.framework.checkpoint_offload_keep_last.value, 1);
+  EXPECT_EQ(layers_by_leaving(bench.after({"recompute", "checkpoint-offload"})),
+            (std::map<bool, std::int64_t>{{false, 1}, {true, 4}}));
+  bench.framework.checkpoint_offload_keep_last.value = 9;
+  EXPECT_EQ(layers_by_leaving(bench.after({"recompute", "checkpoint-offload"})),
+            (std::map<bool, std::int64_t>{{false, 5}}));
+  bench.framework.checkpoint_offload_keep_last.value = 1;
+  bench.plan.mesh.set_size(MeshAxis::pipeline, 2);
+  const OpGraph staged = bench.after({"pipeline", "recompute", "checkpoint-offload"});
+  EXPECT_EQ(layers_by_leaving(staged), (std::map<bool, std::int64_t>{{false, 2}, {true, 3}}));
+}
+
+TEST(CheckpointOffload, a_layer_waits_for_a_place_in_the_stash) {
+  lab::Bench bench = lab::bench("llama-3.1-8b", offloading());
+  bench.framework.checkpoint_offload_stash.emplace().value = 5;
+  const OpGraph graph = bench.after({"recompute", "checkpoint-offload"});
+  EXPECT_EQ(graph.credit_windows[static_cast<std::size_t>(CreditPool::checkpoint_stash)], 5);
+  const auto& ops = lab::layer_of(graph).body(Phase::forward).ops;
+  EXPECT_EQ(ops[0].name, "offload_checkpoint");
+  EXPECT_EQ(ops[1].acquire, CreditPool::checkpoint_stash) << "the layer's first kernel";
+  EXPECT_EQ(ops.back().release, CreditPool::checkpoint_stash);
+  EXPECT_THAT(ops.back().frees, testing::ElementsAre(ops[0].reads[0])) << "the input goes when copy and layer are done";
+  EXPECT_THAT(verify(graph), testing::IsEmpty());
+}
+
+TEST(CheckpointOffload, goes_on_to_the_drives_and_back_through_two_buffers) {
+  lab::Bench bench = lab::bench("llama-3.1-8b", offloading(), 3);
+  bench.plan.checkpoint_offload = Offload::nvme;
+  const OpGraph graph = bench.after({"recompute", "checkpoint-offload"});
+  const BlockTemplate& layer = lab::layer_of(graph);
+  std::map<Stream, std::int64_t> bytes;
+  for (const Phase phase : {Phase::forward, Phase::backward}) {
+    for (const Op& op : layer.body(phase).ops) {
+      if (std::holds_alternative<CopyWork>(op.work)) {
+        bytes[op.stream] += payload_of(graph, layer, layer.body(phase), op).value();
+      }
+    }
+  }
+  constexpr std::int64_t kOne = 65536LL * 4096 * 2;
+  EXPECT_EQ(bytes, (std::map<Stream, std::int64_t>{{Stream::device_to_host, kOne},
+                                                   {Stream::host_to_device, kOne},
+                                                   {Stream::nvme_read, kOne},
+                                                   {Stream::nvme_write, kOne}}));
+  EXPECT_EQ(graph.credit_windows[static_cast<std::size_t>(CreditPool::checkpoint_store)], 2);
+  EXPECT_EQ(graph.credit_windows[static_cast<std::size_t>(CreditPool::checkpoint_fetch)], 2) << "one is read ahead";
+  EXPECT_THAT(verify(graph), testing::IsEmpty());
 }
 
 TEST(CheckpointOffload, without_checkpoints_there_is_nothing_to_move) {

@@ -134,7 +134,9 @@ TEST(Expert, optimizer_states_are_those_of_the_rank) {
   const std::int64_t rest = count_parameters(bench.model).total - routed;
   const auto states = [](const OpGraph& graph) {
     std::int64_t elements = 0;
-    for (const Tensor& each : graph.templates.back().tensors) {
+    const auto optimizer = std::find_if(graph.templates.begin(), graph.templates.end(),
+                                        [](const BlockTemplate& block) { return block.kind == BlockKind::optimizer; });
+    for (const Tensor& each : optimizer->tensors) {
       elements += each.kind == MemoryKind::optimizer_states ? local_elements(each, graph.mesh) : 0;
     }
     return elements;

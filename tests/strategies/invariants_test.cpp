@@ -42,16 +42,18 @@ std::string text(const lab::Bench& bench) {
       "{} tensor {} ulysses {} ring {} data {} pipeline {} chunks {} expert {} layout {} exchange {} tokens {} batch "
       "{} "
       "accumulation {} attention {} "
-      "heads in {} chunk {} mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} tiled mlp {} loss "
-      "{} pattern {} window "
-      "{} documents {} precision {} adapters {}",
+      "heads in {} chunk {} mask {} recompute {} checkpoint offload {} zero {} optimizer offload {} parameter offload "
+      "{} replicate {} tiled "
+      "mlp {} loss {} pattern {} window "
+      "{} documents {} recompute layers {} optimizer {} precision {} adapters {}",
       bench.model.name, p.mesh.sizes[0], p.mesh.sizes[1], p.mesh.sizes[2], p.mesh.sizes[3], p.mesh.sizes[4],
       p.virtual_stages, p.mesh.expert, name(p.ring_layout), static_cast<int>(p.ring_exchange), p.sequence_length,
       p.micro_batch, p.accumulation, static_cast<int>(p.attention), p.head_chunks, p.sequence_chunk.value_or(0),
       static_cast<int>(p.mask), static_cast<int>(p.recompute), static_cast<int>(p.checkpoint_offload), p.zero,
-      static_cast<int>(p.optimizer_offload), p.tiled_mlp, p.tiled_loss,
-      p.block_sparse ? describe(*p.block_sparse) : "-", p.sliding_window.value_or(0),
-      p.documents ? p.documents->size() : 0, static_cast<int>(p.gemm_precision),
+      static_cast<int>(p.optimizer_offload), static_cast<int>(p.parameter_offload), p.mesh.replicate, p.tiled_mlp,
+      p.tiled_loss, p.block_sparse ? describe(*p.block_sparse) : "-", p.sliding_window.value_or(0),
+      p.documents ? p.documents->size() : 0, p.recompute_layers.value_or(0), static_cast<int>(p.optimizer),
+      static_cast<int>(p.gemm_precision),
       p.adapters ? fmt::format("{} of {} base {}", p.adapters->rank, p.adapters->targets.size(),
                                static_cast<int>(p.adapters->base))
                  : "-");
@@ -93,10 +95,15 @@ class Generator {
     f.persistence_elements.value = pick(2) == 0 ? 0 : f.persistence_elements.value;
     f.prefetch_units.value = static_cast<std::int64_t>(pick(3));
     f.reuse_distance_elements.value = pick(4) == 0 ? 1000 : f.reuse_distance_elements.value;
-    f.selective_recompute.value = pick_enum<spec::SelectiveRecompute>(2);
+    f.selective_recompute.value = pick_enum<spec::SelectiveRecompute>(3);
+    f.checkpoint_offload_keep_last.value = static_cast<std::int64_t>(pick(3));
     f.recompute_early_stop.value = static_cast<std::int64_t>(pick(2));
     f.gradient_bytes.value = pick(2) == 0 ? 2 : 4;
     f.checkpoint_offload_copy.value = pick_enum<spec::CopyMode>(2);
+    f.overlap_gradient_reduction.value = static_cast<std::int64_t>(pick(2));
+    f.overlap_parameter_gather.value = static_cast<std::int64_t>(pick(2));
+    f.last_unit_stays_gathered.value = static_cast<std::int64_t>(pick(2));
+    f.gather_unit.value = pick_enum<spec::GatherUnit>(2);
     Plan& plan = bench.plan;
     for (const MeshAxis axis : axes()) {
       plan.mesh.set_size(axis, static_cast<std::int64_t>(pick(3) == 0 ? 1 + pick(8) : std::size_t{1} << pick(4)));
@@ -116,9 +123,15 @@ class Generator {
     plan.mask = pick_enum<Mask::Kind>(2);
     pick_pattern(plan);
     plan.recompute = pick_enum<Recompute>(4);
-    plan.checkpoint_offload = pick_enum<Offload>(2);
+    plan.checkpoint_offload = pick_enum<Offload>(3);
+    if (plan.recompute == Recompute::full && pick(2) == 0) {
+      plan.recompute_layers = static_cast<std::int64_t>(1 + pick(4));
+    }
     plan.zero = static_cast<std::int64_t>(pick(4));
-    plan.optimizer_offload = pick_enum<Offload>(2);
+    plan.optimizer_offload = pick_enum<Offload>(3);
+    plan.optimizer = pick(4) == 0 ? Optimizer::muon : Optimizer::adamw;
+    plan.parameter_offload = pick(4) == 0 ? Offload::cpu : Offload::none;
+    plan.mesh.replicate = pick(3) == 0 ? std::int64_t{1} << (1 + pick(3)) : 1;
     plan.tiled_mlp = pick(2) == 0;
     plan.tiled_loss = pick(2) == 0;
     if (pick(3) == 0) {
@@ -179,6 +192,9 @@ std::string books(const OpGraph& graph, std::size_t role) {
           instance.block - (tensor.port == Port::input ? 1 : 0) + (tensor.port == Port::grad_output ? 1 : 0);
       const bool activation = tensor.port == Port::input || tensor.port == Port::output;
       const std::string called = tensor.port == Port::none ? tensor.name : activation ? "->" : "<-";
+      if (tensor.port == Port::tied_output || tensor.port == Port::tied_input) {
+        return held[{instance.micro_batch, -1, "tied"}];
+      }
       return held[{instance.micro_batch, owner, called}];
     };
     for (const TensorId id : flat.op->allocs) {
@@ -246,7 +262,7 @@ TEST(Invariants, hold_for_every_legal_plan) {
     const double model = model_flops(logical).value();
     ASSERT_NEAR(model_flops(parallel).value() / model, 1, 1e-12);
     const double executed = executed_flops(parallel).value() / executed_flops(logical).value();
-    if (recomputes(bench)) {
+    if (recomputes(bench) || bench.plan.optimizer == Optimizer::muon) {
       ASSERT_GE(executed, 1 - 1e-12);
     } else if (!repeats_or_pads(bench)) {
       ASSERT_NEAR(executed, 1, 1e-12);

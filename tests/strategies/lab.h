@@ -76,6 +76,7 @@ struct Bench {
                                      .loss_backward = f.loss_backward.value,
                                      .norm_saved = static_cast<std::int64_t>(f.norm_saved.value),
                                      .optimizer_traffic = f.optimizer_traffic.value,
+                                     .weight_bytes = static_cast<std::int64_t>(f.weight_bytes.value),
                                      .gradient_bytes = static_cast<std::int64_t>(f.gradient_bytes.value)};
     return workload::build_training_step(
         model,

@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <ostream>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "sim/workload/dump.h"
 #include "tests/strategies/lab.h"
 
 namespace ulysim::strategies {
@@ -149,6 +151,98 @@ TEST(Recompute, selective_repeats_core_attention_only_where_the_framework_has_it
     }
   }
   EXPECT_THAT(again, testing::ElementsAre("attention_again"));
+}
+
+double forward_flops(const OpGraph& graph, const std::set<std::string>& names) {
+  const BlockTemplate& layer = lab::layer_of(graph);
+  double sum = 0;
+  for (const Op& op : layer.body(Phase::forward).ops) {
+    if ((op.purpose == Purpose::gemm || op.purpose == Purpose::attention) &&
+        (names.empty() || names.count(op.name) != 0)) {
+      sum += kernel::executed_flops(kernel_of(graph, layer, layer.body(Phase::forward), op, {})).value();
+    }
+  }
+  return sum;
+}
+
+TEST(Recompute, of_some_layers_costs_their_forward_and_leaves_the_others_alone) {
+  lab::Bench bench = lab::bench("llama-3.1-8b", recomputing(Recompute::full, MeshAxis::data, 1), 5);
+  const OpGraph plain = bench.after({});
+  bench.plan.recompute_layers = 2;
+  const OpGraph some = bench.after({"recompute"});
+  EXPECT_DOUBLE_EQ(executed_flops(some).value() - executed_flops(plain).value(), 2 * forward_flops(plain, {}));
+  EXPECT_EQ(model_flops(some).value(), model_flops(plain).value());
+  std::map<bool, std::int64_t> layers;  // by whether they keep a checkpoint
+  for (const BlockTemplate& block : some.templates) {
+    if (block.kind == BlockKind::layer) {
+      layers[std::any_of(block.tensors.begin(), block.tensors.end(), [](const Tensor& tensor) {
+        return tensor.kind == MemoryKind::checkpoints;
+      })] += block.instances;
+    }
+  }
+  EXPECT_EQ(layers, (std::map<bool, std::int64_t>{{false, 3}, {true, 2}}));
+  EXPECT_EQ(some.of(some.roles[0].program[1]).name, "layer") << "the first layers recompute";
+  EXPECT_EQ(some.of(some.roles[0].program[5]).name, "layer_kept");
+  EXPECT_THAT(verify(some), testing::IsEmpty());
+  // All of them: the same graph as full.
+  bench.plan.recompute_layers = 5;
+  const OpGraph all = bench.after({"recompute"});
+  bench.plan.recompute_layers.reset();
+  EXPECT_EQ(dump(all), dump(bench.after({"recompute"})));
+}
+
+TEST(Recompute, of_some_layers_is_shared_evenly_by_the_stages) {
+  lab::Bench bench = lab::bench("llama-3.1-8b", recomputing(Recompute::full, MeshAxis::pipeline, 2), 4);
+  bench.plan.recompute_layers = 2;
+  const OpGraph graph = bench.after({"pipeline", "recompute"});
+  for (const Role& role : graph.roles) {
+    std::vector<std::string> names;
+    for (const Instance& instance : role.program) {
+      if (instance.phase == Phase::forward && graph.of(instance).kind == BlockKind::layer) {
+        names.push_back(graph.of(instance).name);
+      }
+    }
+    EXPECT_THAT(names, testing::ElementsAre("layer", "layer_kept")) << role.name;
+  }
+  bench.plan.recompute_layers = 3;
+  EXPECT_EQ(lab::pass("recompute").check(bench.context()).size(), 1U) << "3 layers over 2 stages";
+  bench.plan.recompute_layers = 6;
+  EXPECT_EQ(lab::pass("recompute").check(bench.context()).size(), 1U) << "6 of 4 layers";
+}
+
+TEST(Recompute, selective_repeats_every_second_product_where_that_is_the_list) {
+  // torchtitan keeps the first, third, fifth, seventh product of a layer, and attention: k, o and up run again.
+  lab::Bench bench = lab::bench("llama-3.1-8b", recomputing(Recompute::selective, MeshAxis::data, 1));
+  bench.framework.selective_recompute.value = spec::SelectiveRecompute::every_second_gemm;
+  const OpGraph plain = bench.after({});
+  const OpGraph graph = bench.after({"recompute"});
+  std::vector<std::string> again;
+  for (const Op& op : lab::layer_of(graph).body(Phase::backward).ops) {
+    if (op.recomputed && !std::holds_alternative<ElementwiseWork>(op.work)) {
+      again.push_back(op.name);
+    }
+  }
+  EXPECT_THAT(again, testing::ElementsAre("k_proj_again", "o_proj_again", "up_proj_again"));
+  EXPECT_DOUBLE_EQ(executed_flops(graph).value() - executed_flops(plain).value(),
+                   2 * forward_flops(plain, {"k_proj", "o_proj", "up_proj"}));
+  // What stays to backward of a layer is less than without recompute and more than its input.
+  const auto kept = [](const OpGraph& of) {
+    const BlockTemplate& layer = lab::layer_of(of);
+    std::int64_t bytes = 0;
+    for (const Op& op : layer.body(Phase::forward).ops) {
+      for (const TensorId id : op.allocs) {
+        bytes += local_bytes(layer.tensor(id), of.mesh).value();
+      }
+      for (const TensorId id : op.frees) {
+        bytes -= local_bytes(layer.tensor(id), of.mesh).value();
+      }
+    }
+    return bytes;
+  };
+  // q and v of 4096 and 1024, o, gate of 14336, down of 4096, and fp32 statistics of 32 heads; the output goes on.
+  EXPECT_EQ(kept(graph), 65536LL * (2 * (4096 + 1024 + 4096 + 14336 + 4096 + 4096) + 4 * 32));
+  EXPECT_GT(kept(plain), kept(graph));
+  EXPECT_THAT(verify(graph), testing::IsEmpty());
 }
 
 TEST(Recompute, early_stop_ends_at_the_last_tensor_that_backward_reads) {

@@ -81,12 +81,28 @@ TEST(Folding, HoldsOnTwoNodes) {
                       "ring_layout: contiguous, placement: [pipeline, ring, data]}]"}));
 }
 
+TEST(Folding, HoldsWhereStatesAndCheckpointsAreOnDrives) {
+  expect_equal(parse({.cluster = "{node: dgx-h100, nodes: 2}",
+                      .training = "{sequence_length: 64Ki, tiled_loss: true, checkpoint_offload: nvme, "
+                                  "optimizer: {offload: nvme}}",
+                      .plans = "[{ulysses: 8}, {ring: 4, ring_layout: contiguous, recompute: {layers: 10}}, "
+                               "{tensor: 8, optimizer: {name: muon, offload: none}}]"}));
+}
+
 TEST(Folding, HoldsForExperts) {
   expect_equal(parse({.model = "mixtral-8x7b",
                       .cluster = "{node: dgx-h100, nodes: 2}",
                       .training = "{sequence_length: 32Ki, tiled_loss: true}",
                       .plans = "[{expert: 8}, {ulysses: 8, expert: 4}, {ulysses: 4, tensor: 2, expert: 8}, "
                                "{ring: 4, ring_layout: contiguous, expert: 2}, {expert: 4, zero: 1}]"}));
+}
+
+TEST(Folding, HoldsForReplicasAndOffloadedParameters) {
+  expect_equal(parse({.cluster = "{node: dgx-h100, nodes: 2}",
+                      .training = "{sequence_length: 32Ki, tiled_loss: true, framework: torchtitan}",
+                      .plans = "[{data_replicate: 2}, {ulysses: 8, data_replicate: 4}, {ring: 4, data_replicate: 8, "
+                               "ring_layout: contiguous}, {ulysses: 4, parameter_offload: cpu, framework: "
+                               "deepspeed-hf}, {ulysses: 8, parameter_offload: nvme, framework: deepspeed-hf}]"}));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace ulysim::study {
 namespace {
 
 // 4 layers of hidden 512, 8 heads of 64, FFN 1024, vocabulary 4096. All weights of a layer are cut under ZeRO-3; its
-// two norms (1024 elements) stay below the persistence threshold of 100,000.
+// two norms (1024 elements) stay below the persistence threshold of 10 · 512.
 constexpr std::int64_t kHidden = 512;
 constexpr std::int64_t kLayers = 4;
 constexpr std::int64_t kVocab = 4096;
@@ -98,6 +98,21 @@ TEST_F(Tiny, TheOptimizerOnTheHostLeavesWeightsOnTheGpu) {
   EXPECT_NEAR(static_cast<double>(b.rank.host.peak), static_cast<double>(18 * kParameters / 8), 100.0);
 }
 
+TEST_F(Tiny, OffloadedParametersStandInHostMemory) {
+  const Books b = books(
+      "{sequence_length: 2048, parameter_offload: cpu, optimizer: {name: adamw, states: fp32, offload: cpu}}", "{}");
+  // The norms stay; 18 B of states and 2 of weights (DeepSpeed stage3.py).
+  EXPECT_NEAR(static_cast<double>(b.rank.gpu.curve.front().bytes), static_cast<double>(2 * kSmall), 100.0);
+  EXPECT_NEAR(static_cast<double>(b.rank.host.peak),
+              static_cast<double>(18 * kParameters / 8 + 2 * (kParameters - kSmall) / 8), 100.0);
+}
+
+TEST_F(Tiny, AShardThatIsItsOwnMasterTakesSixteenBytes) {
+  // FSDP2: fp32 parameter, fp32 gradient, two moments, all of it cut.
+  const Books b = books("{sequence_length: 2048, framework: torchtitan}", "{}");
+  EXPECT_NEAR(static_cast<double>(b.rank.gpu.curve.front().bytes), static_cast<double>(16 * kParameters / 8), 700.0);
+}
+
 // Logits are the largest thing by far: 8 · 4096 of them a token against 512 hidden elements.
 TEST_F(Tiny, AtTheLossAllCheckpointsAndAllLogitsAreAlive) {
   const std::int64_t tokens = 65536 / 8;
@@ -116,7 +131,49 @@ TEST_F(Tiny, OffloadFreesTheCheckpoints) {
   EXPECT_LE(at_peak(moved, workload::MemoryKind::checkpoints), 2 * one) << "the one in use and one on its way";
   EXPECT_EQ(kept.rank.gpu.peak - moved.rank.gpu.peak,
             kLayers * one - at_peak(moved, workload::MemoryKind::checkpoints));
-  EXPECT_EQ(moved.rank.host.peak, kLayers * one);
+  EXPECT_EQ(moved.rank.host.peak, (kLayers - 1) * one) << "DeepSpeed keeps the newest";
+}
+
+TEST_F(Tiny, CheckpointsOnDrivesPassThroughTwoBuffers) {
+  const std::int64_t one = 65536 / 8 * kHidden * 2;
+  const Books b = books("{sequence_length: 65536, tiled_loss: true, checkpoint_offload: nvme}", "{ulysses: 8}");
+  EXPECT_EQ(b.rank.nvme.peak, (kLayers - 1) * one);
+  EXPECT_LE(b.rank.host.peak, 2 * one);
+  EXPECT_GE(b.rank.host.peak, one);
+}
+
+TEST_F(Tiny, StatesOnDrivesLeaveBuffersInHostMemory) {
+  const Books b = books("{sequence_length: 2048, optimizer: {offload: nvme}}", "{}");
+  // fp32 master, moments, gradient on the drives; a chunk of all four and the bf16 sum of gradients in host memory.
+  EXPECT_NEAR(static_cast<double>(b.rank.nvme.peak), static_cast<double>(16 * kParameters / 8), 100.0);
+  EXPECT_GE(static_cast<double>(b.rank.host.peak), static_cast<double>(18 * kParameters / 8) - 100.0);
+}
+
+TEST_F(Tiny, OnlySomeLayersRecompute) {
+  // Two layers keep an input, two all that backward needs: between the two ends.
+  const auto peak = [&](const std::string& recompute) {
+    return books("{sequence_length: 65536, tiled_loss: true, recompute: " + recompute + "}", "{ulysses: 8}")
+        .rank.gpu.peak;
+  };
+  const std::int64_t half = peak("{layers: 2}");
+  EXPECT_NEAR(static_cast<double>(half), static_cast<double>(peak("full") + peak("none")) / 2,
+              0.2 * static_cast<double>(half));
+  EXPECT_EQ(peak("{layers: 4}"), peak("full"));
+  EXPECT_EQ(peak("{layers: 0}"), peak("none"));
+}
+
+TEST_F(Tiny, StatesInOtherTypesTakeTheirBytes) {
+  // torchtitan: fp32 shards 4 (as weights), gradients 4, moments 8; in bf16 gradients 2, moments 4; one moment of
+  // Lion 4.
+  const auto states = [&](const std::string& optimizer) {
+    const Books b = books("{sequence_length: 2048, framework: torchtitan, optimizer: " + optimizer + "}", "{}");
+    return static_cast<double>(b.rank.gpu.curve.front().bytes);
+  };
+  const double fp32 = states("{name: adamw}");
+  EXPECT_EQ(states("{name: adam}"), fp32);
+  EXPECT_NEAR(fp32 - states("{name: lion}"), 4.0 * kParameters / 8, 100.0);
+  EXPECT_NEAR(states("{name: lion}"), states("{name: sgd}"), 1.0);
+  EXPECT_GE(fp32 - states("{states: bf16}"), (2.0 + 4.0) * kParameters / 8 - 100.0);
 }
 
 /// Bytes that are there while attention backward runs and neither before nor after.
@@ -173,8 +230,64 @@ TEST(HostMemory, PinnedCheckpointsTakePowersOfTwo) {
   const results::Figures f = figures_of(scenario, static_cast<std::size_t>(moved - scenario.plans.begin()));
   constexpr std::int64_t kOne = 251'904 / 8 * 4096 * 2;
   EXPECT_EQ(std::bit_ceil(static_cast<std::uint64_t>(kOne)), 256U << 20);
-  EXPECT_EQ(f.peak_host_memory_per_node.value(), (std::int64_t{256} << 20) * 32 * 8);
+  EXPECT_EQ(f.peak_host_memory_per_node.value(), (std::int64_t{256} << 20) * 31 * 8) << "the newest stays";
   EXPECT_EQ(figures_of(scenario, 0).peak_host_memory_per_node.value(), 0) << "nothing is moved in the first plan";
+}
+
+TEST(HostMemory, PinnedGradientsTakePowersOfTwo) {
+  // Llama-3.1-8B on 8 ranks: master and moments 12 B pageable; of 1,003,782,656 gradients 2 B in one pinned block of
+  // 2 GiB, and 4 B in sub-groups of at most 1e9: two halves of 1.87 GiB, 2 GiB each.
+  const scenario::Scenario scenario =
+      parse({.training = "{sequence_length: 8192, optimizer: {offload: cpu}}", .plans = "[{}]"});
+  constexpr std::int64_t kShard = 8'030'261'248 / 8;
+  EXPECT_EQ(figures_of(scenario).peak_host_memory_per_node.value(), 8 * (12 * kShard + (std::int64_t{6} << 30)));
+}
+
+TEST(LoadPeak, IsWhatTheStackReadsBeforeTheFirstStep) {
+  const auto peak = [](const std::string& framework, int zero) {
+    return *figures_of(parse({.model = "qwen2.5-32b",
+                              .training = "{sequence_length: 8192, framework: " + framework +
+                                          ", zero: " + std::to_string(zero) + "}",
+                              .plans = "[{}]"}))
+                .load_peak;
+  };
+  // transformers under ZeRO-3: shards of bf16 on the GPU, and the whole model, 65.5 GB, in host memory for every rank.
+  constexpr double kModel = 32'763'876'352.0;
+  const results::LoadPeak deepspeed = peak("deepspeed-hf", 3);
+  EXPECT_NEAR(static_cast<double>(deepspeed.host_per_node.value()), 8 * 2 * kModel, 1e6);
+  EXPECT_NEAR(static_cast<double>(peak("deepspeed-hf", 1).gpu.value() - deepspeed.gpu.value()), 2 * kModel * 7 / 8, 1e6)
+      << "unsharded weights are whole on every GPU";
+  EXPECT_NEAR(static_cast<double>(peak("trl-fsdp2", 3).host_per_node.value()), 4 * kModel, 1e6) << "one rank reads";
+  EXPECT_EQ(peak("torchtitan", 3).host_per_node.value(), 0) << "each rank reads its shards";
+}
+
+TEST(Nvme, IsRefusedByNameWhereANodeHasNone) {
+  const auto reasons = [](const std::string& node) {
+    const scenario::Scenario scenario = parse({.cluster = "{node: " + node + "}",
+                                               .training = "{sequence_length: 8192, optimizer: {offload: nvme}}",
+                                               .plans = "[{}]"});
+    return check(scenario, scenario.plans.front());
+  };
+  EXPECT_TRUE(reasons("dgx-h100").empty());
+  ASSERT_EQ(reasons("gh200").size(), 1U);
+  EXPECT_EQ(reasons("gh200")[0].reason, "nvme: the catalogue knows no drives of node gh200");
+}
+
+TEST(Nvme, TakesTheTimeOfItsReadsAndWrites) {
+  // 8B: 16 B a parameter read at 48 GB/s, 12 written at 26 GB/s, nothing overlapped, against states in host memory.
+  const auto optimizer = [](const std::string& where) {
+    const results::Figures f = figures_of(
+        parse({.training = "{sequence_length: 8192, optimizer: {offload: " + where + "}}", .plans = "[{ulysses: 8}]"}));
+    return std::pair(seconds(f.step_time), f.nvme);
+  };
+  const auto [in_memory, none] = optimizer("cpu");
+  const auto [on_drives, use] = optimizer("nvme");
+  constexpr double kParameters8B = 8'030'261'248.0;
+  EXPECT_FALSE(none);
+  EXPECT_NEAR(static_cast<double>(use->peak_per_node.value()), 16 * kParameters8B, 1e6);
+  EXPECT_EQ(use->capacity_per_node.value(), 30'720'000'000'000);
+  const double swaps = kParameters8B * (16 / 48e9 + 12 / 26e9);
+  EXPECT_NEAR(on_drives - in_memory, swaps, 0.25 * swaps) << "and 4 B of gradients beside backward";
 }
 
 TEST_F(Tiny, ChunksOfTheSequenceWaitInHostMemory) {

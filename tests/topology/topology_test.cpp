@@ -97,6 +97,21 @@ TEST(HostPaths, CrossPcieTheSharedUplinkAndMemory) {
   EXPECT_THAT(names(topology, topology.host_memory(RankId(7))), ElementsAre("node1.memory"));
 }
 
+TEST(HostPaths, DrivesAreReachedByWayOfTheHostsMemory) {
+  spec::Cluster cluster = small(2);
+  EXPECT_TRUE(build(cluster).to_nvme(RankId(0)).empty()) << "a node without drives";
+  cluster.node.nvme = {.read = given(Bandwidth(48e9)), .write = given(Bandwidth(26e9))};
+  const Topology topology = build(cluster);
+  EXPECT_THAT(names(topology, topology.to_nvme(RankId(7))), ElementsAre("node1.memory", "node1.nvme.write"));
+  EXPECT_THAT(names(topology, topology.from_nvme(RankId(6))), ElementsAre("node1.nvme.read", "node1.memory"));
+  EXPECT_EQ(capacity(topology, "node0.nvme.read"), 48e9);
+  // Two hosts share the node's drives as they share its memory: GPUs 2 and 3 are the second host's.
+  cluster.node.hosts = given(std::int64_t{2});
+  const Topology trays = build(cluster);
+  EXPECT_THAT(names(trays, trays.to_nvme(RankId(3))), ElementsAre("node0.host1.memory", "node0.host1.nvme.write"));
+  EXPECT_EQ(capacity(trays, "node0.host1.nvme.write"), 13e9);
+}
+
 TEST(Capacities, AreThoseOfTheNode) {
   spec::Cluster cluster = small(6);
   cluster.network.oversubscription = 2.0;

@@ -92,9 +92,30 @@ TEST(Mesh, a_cut_by_both_expert_axes_is_one_by_the_axes_of_samples) {
   mesh.set_size(MeshAxis::expert, 2);
   EXPECT_EQ(mesh.on_grid(kExpertAxes), (AxisSet{MeshAxis::ulysses, MeshAxis::data}));
   EXPECT_EQ(mesh.on_grid({MeshAxis::expert_data, MeshAxis::tensor}),
-            (AxisSet{MeshAxis::expert_data, MeshAxis::tensor}));
+            (AxisSet{MeshAxis::expert_shard, MeshAxis::tensor}))
+      << "without replicas the same cut as expert_data";
   mesh.set_size(MeshAxis::expert, 6);
   EXPECT_EQ(mesh.on_grid({MeshAxis::expert}), (AxisSet{MeshAxis::ulysses, MeshAxis::data})) << "nothing is left beside";
+}
+
+TEST(Mesh, shard_groups_stand_together_and_replicas_apart) {
+  // 8 ranks of samples, ulysses 4 within data 2; two replicas of 4, experts over 2.
+  Mesh mesh;
+  mesh.set_size(MeshAxis::ulysses, 4);
+  mesh.set_size(MeshAxis::data, 2);
+  mesh.set_size(MeshAxis::replicate, 2);
+  mesh.set_size(MeshAxis::expert, 2);
+  EXPECT_THAT(numbers(mesh.group(RankId(6), {MeshAxis::shard})), ElementsAre(4, 5, 6, 7));
+  EXPECT_THAT(numbers(mesh.group(RankId(6), {MeshAxis::replicate})), ElementsAre(2, 6));
+  EXPECT_THAT(numbers(mesh.group(RankId(6), {MeshAxis::expert_shard})), ElementsAre(4, 6));
+  EXPECT_THAT(numbers(mesh.group(RankId(6), {MeshAxis::expert_data})), ElementsAre(0, 2, 4, 6));
+  EXPECT_EQ(mesh.coordinate(RankId(6), MeshAxis::replicate), 1);
+  EXPECT_EQ(mesh.size(MeshAxis::expert_shard), 2);
+  EXPECT_EQ(mesh.on_grid({MeshAxis::shard, MeshAxis::replicate}), (AxisSet{MeshAxis::ulysses, MeshAxis::data}));
+  EXPECT_EQ(mesh.on_grid({MeshAxis::expert_data}), mesh.on_grid({MeshAxis::expert_shard, MeshAxis::replicate}));
+  // Positions follow the placement: with data innermost a shard group holds both of its coordinates.
+  mesh.placement = {MeshAxis::data, MeshAxis::ulysses, MeshAxis::ring, MeshAxis::tensor, MeshAxis::pipeline};
+  EXPECT_THAT(numbers(mesh.group(RankId(6), {MeshAxis::shard})), ElementsAre(4, 5, 6, 7));
 }
 
 }  // namespace
