@@ -176,8 +176,11 @@ void Simulation::finish(std::uint32_t lane_index) {
       try_start(lane_of(rank, after));
     }
   }
-  if (const workload::CreditPool kind = program.kind(op).op->release; kind != workload::CreditPool::none) {
-    const auto index = static_cast<std::size_t>(kind);
+  const workload::CreditSet returned = program.kind(op).op->release;
+  for (std::size_t index = 0; !returned.empty() && index < workload::kCreditPools; ++index) {
+    if (!returned.contains(static_cast<workload::CreditPool>(index))) {
+      continue;
+    }
     Pool& pool = ranks_[rank].pools[index];
     ULYSIM_CHECK(pool.held > 0, "{} returns a credit that nobody took", program.describe(op));
     --pool.held;

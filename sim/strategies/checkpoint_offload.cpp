@@ -101,7 +101,7 @@ class CheckpointOffload final : public Strategy {
       }
       ULYSIM_CHECK(last_reader != nullptr, "nothing in {} reads its checkpoint", block_.name);
       first_kernel(backward).acquire = CreditPool::checkpoint_fetch;
-      last_reader->release = CreditPool::checkpoint_fetch;
+      last_reader->release.insert(CreditPool::checkpoint_fetch);
     }
 
     void move() {
@@ -114,7 +114,7 @@ class CheckpointOffload final : public Strategy {
         const TensorId loaded = place("_loaded", Space::host);
         away.front().acquire = CreditPool::checkpoint_store;
         away.push_back(copy("store_checkpoint", out, stored, Stream::nvme_write));
-        away.back().release = CreditPool::checkpoint_store;
+        away.back().release.insert(CreditPool::checkpoint_store);
         home.push_back(copy("load_checkpoint", stored, loaded, Stream::nvme_read));
         home.push_back(copy("fetch_checkpoint", loaded, back, Stream::host_to_device));
       } else {
@@ -157,7 +157,7 @@ class CheckpointOffload final : public Strategy {
                                .reads = {x_, out, output()},
                                .stream = Stream::device_to_host,
                                .purpose = Purpose::checkpoint_offload,
-                               .release = CreditPool::checkpoint_stash});
+                               .release = {CreditPool::checkpoint_stash}});
         if (drives_) {
           forward.ops.back().reads.erase(forward.ops.back().reads.begin() + 1);  // the buffer is the store's to free
         }
@@ -176,7 +176,7 @@ class CheckpointOffload final : public Strategy {
         }
       }
       ULYSIM_CHECK(last_reader != nullptr, "nothing in {} reads its checkpoint", block_.name);
-      last_reader->release = CreditPool::checkpoint_fetch;
+      last_reader->release.insert(CreditPool::checkpoint_fetch);
       backward.ops.insert(backward.ops.begin(), std::make_move_iterator(home.begin()),
                           std::make_move_iterator(home.end()));
     }

@@ -124,7 +124,7 @@ class OptimizerOffload final : public Strategy {
         const TensorId stored = flat("stored", framework.optimizer_swap->gradient_written_bytes.value, Space::nvme);
         leave.push_back(copy("store_last", kept, stored, Stream::nvme_write));
         leave.back().when = When::last_micro_batch;
-        leave.back().release = CreditPool::nvme_buffers;
+        leave.back().release.insert(CreditPool::nvme_buffers);
       }
       if (reduces_last) {
         widen.reads = op.writes;
@@ -275,7 +275,7 @@ class OptimizerOffload final : public Strategy {
         Op write = copy("swap_out" + suffix, Stream::nvme_write);
         write.reads = {in};
         write.writes = {stored};
-        write.release = CreditPool::nvme_buffers;
+        write.release.insert(CreditPool::nvme_buffers);
         write.host_waits = swap.overlap.value == 0;
         Op back = way_home(suffix);
         weights(part, fmt::format("_{}", c), adam, back);

@@ -229,7 +229,9 @@ class BlockPass {
     const TensorId o = chunk_like(call_.writes[0], at(call_.writes[0]).name + suffix);
     const TensorId lse = chunk_like(call_.writes[1], at(call_.writes[1]).name + suffix);
     Op& call = attend(call_.name + suffix, std::move(from), {o, lse}, chunks, run);
-    call.release = chunks.key == chunks.query ? CreditPool::none : CreditPool::chunk_fetch;
+    if (chunks.key != chunks.query) {
+      call.release.insert(CreditPool::chunk_fetch);
+    }
     Ids merged{o, lse};
     if (summed_) {
       merged.insert(merged.end(), {sum_, lse_});
@@ -300,7 +302,7 @@ class BlockPass {
     }
     Op& call = attend(call_.name + suffix, {queries[0], keys[0], keys[1], queries[1], queries[2], queries[3]}, made,
                       chunks, run);
-    call.release = CreditPool::chunk_fetch;
+    call.release.insert(CreditPool::chunk_fetch);
     const TensorId sum = chunk_like(call_.writes[0], "d_q_sum" + suffix, 4);
     Ids merged{made[0], made[1], made[2]};
     if (j > 0) {

@@ -156,7 +156,7 @@ class Zero final : public Strategy {
         for (const Op& op : body.ops) {
           held += op.acquire == CreditPool::parameters ? 1 : 0;
           most = std::max(most, held);
-          held -= op.release == CreditPool::parameters ? 1 : 0;
+          held -= op.release.contains(CreditPool::parameters) ? 1 : 0;
         }
       }
     }

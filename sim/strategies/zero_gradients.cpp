@@ -154,13 +154,12 @@ class GradientPass {
         part.reads.clear();
         part.writes.clear();
         part.work = ElementwiseWork{.launches = 0};
-        part.release = CreditPool::none;
+        part.release = {};
       }
       parts.back().take(op, k, size);
     }
     ULYSIM_CHECK(!parts.empty(), "{} is left with nothing to add up", op.name);
-    ULYSIM_CHECK(parts.back().op.release == CreditPool::none, "{} returns two credits", op.name);
-    parts.back().op.release = op.release;
+    parts.back().op.release.insert(op.release);
   }
 
   /// Where gradients are accumulated: stages 2 and 3 scatter every micro-batch's, stages 0 and 1 reduce the
@@ -208,7 +207,7 @@ class GradientPass {
                                    [](const Op& op) { return is_collective(op) && op.purpose == Purpose::gradients; });
     if (kernel != out.rend() - static_cast<std::ptrdiff_t>(begin)) {
       kernel->acquire = CreditPool::reductions;
-      last->release = CreditPool::reductions;
+      last->release.insert(CreditPool::reductions);
     }
   }
 

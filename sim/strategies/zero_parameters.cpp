@@ -96,7 +96,9 @@ class ParameterPass {
           body, ops, unit,
           fmt::format("gather{}{}", kUnits.at(static_cast<std::size_t>(unit.first)), unit.second ? "_again" : ""));
       fetch.front().acquire = CreditPool::parameters;
-      release_after(body, ops.back());
+      CreditSet& returned = body.ops[ops.back()].release;
+      ULYSIM_CHECK(!returned.contains(CreditPool::parameters), "{} ends two units", body.ops[ops.back()].name);
+      returned.insert(CreditPool::parameters);
       std::size_t place = ops.front();
       while (place > 0 && body.ops[place].loop >= 0 && !body.ops[place].part &&
              body.ops[place - 1].loop == body.ops[place].loop) {
@@ -113,22 +115,6 @@ class ParameterPass {
       out.push_back(std::move(body.ops[i]));
     }
     body.ops = std::move(out);
-  }
-
-  /// The credit ends with the last reader, or with the next kernel where that one returns another pool's already. Sums
-  /// of gradients, which may be put together with later ones, do so only where nothing else follows.
-  void release_after(Body& body, std::size_t last_reader) const {
-    for (const bool sums : {false, true}) {
-      for (std::size_t i = last_reader; i < body.ops.size(); ++i) {
-        Op& op = body.ops[i];
-        const bool is_sum = !op.writes.empty() && block_.tensor(op.writes[0]).persistent;
-        if (op.stream == Stream::compute && op.release == CreditPool::none && (sums || !is_sum)) {
-          op.release = CreditPool::parameters;
-          return;
-        }
-      }
-    }
-    ULYSIM_CHECK(false, "no op after {} can return its credit", body.ops[last_reader].name);
   }
 
   /// A unit on its way to its readers: from the drives, out of host memory, into the type that they read, from all

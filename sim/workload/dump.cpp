@@ -85,7 +85,7 @@ void dump_op(const BlockTemplate& block, const Body& body, const Op& op, std::st
     fmt::format_to(to, " after {}", body.ops[before.index()].name);
   }
   out += op.acquire != CreditPool::none ? " acquire" : "";
-  out += op.release != CreditPool::none ? " release" : "";
+  out += !op.release.empty() ? " release" : "";
   out += op.recomputed ? " recomputed" : "";
   out += op.when == When::last_micro_batch ? " last" : op.when == When::first_micro_batch ? " first" : "";
   out += op.drains ? " drains" : "";

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <variant>
@@ -147,7 +148,7 @@ enum class When : std::uint8_t { every_micro_batch, last_micro_batch, first_micr
 }
 
 /// A pool of credits: an op with `acquire` waits until fewer than `window` holders are out; the op with `release`
-/// returns one. Item j so cannot start before item j−window is released, across layers.
+/// returns one to each of its pools. Item j so cannot start before item j−window is released, across layers.
 enum class CreditPool : std::uint8_t {
   none,
   parameters,
@@ -159,6 +160,27 @@ enum class CreditPool : std::uint8_t {
   chunk_fetch
 };
 inline constexpr std::size_t kCreditPools = 8;
+
+class CreditSet {
+ public:
+  constexpr CreditSet() = default;
+  constexpr CreditSet(std::initializer_list<CreditPool> pools) {
+    for (const CreditPool pool : pools) {
+      insert(pool);
+    }
+  }
+  constexpr void insert(CreditPool pool) { bits_ = static_cast<std::uint8_t>(bits_ | bit(pool)); }
+  constexpr void insert(CreditSet others) { bits_ = static_cast<std::uint8_t>(bits_ | others.bits_); }
+  [[nodiscard]] constexpr bool contains(CreditPool pool) const { return (bits_ & bit(pool)) != 0; }
+  [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
+  friend constexpr bool operator==(CreditSet a, CreditSet b) { return a.bits_ == b.bits_; }
+
+ private:
+  static constexpr unsigned bit(CreditPool pool) {
+    return pool == CreditPool::none ? 0U : 1U << static_cast<unsigned>(pool);
+  }
+  std::uint8_t bits_{};
+};
 
 /// Part of a block: passes find what they rewrite by this, not by name.
 enum class Region : std::uint8_t { other, core_attention, mlp, loss, experts };
@@ -181,7 +203,7 @@ struct Op {
   std::optional<std::int64_t> part{};
   std::int64_t repeats{1};  ///< with `part`: runs so often in a row, each time on another part, with the same work
   CreditPool acquire{CreditPool::none};
-  CreditPool release{CreditPool::none};
+  CreditSet release{};
   bool recomputed{};  ///< repeats work of the forward pass: no model FLOPs
   bool host_waits{};  ///< the host issues nothing more until this op is done
   bool drains{};      ///< the host first waits for the compute ops issued before (.item(), a synchronisation)

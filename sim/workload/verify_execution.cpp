@@ -172,8 +172,8 @@ class Play {
       ++player.out[static_cast<std::size_t>(op.acquire)];
       ++player.next_acquirer[static_cast<std::size_t>(op.acquire)];
     }
-    if (op.release != CreditPool::none) {
-      --player.out[static_cast<std::size_t>(op.release)];
+    for (std::size_t pool = 0; pool < kCreditPools; ++pool) {
+      player.out[pool] -= op.release.contains(static_cast<CreditPool>(pool)) ? 1 : 0;
     }
     for (const std::uint32_t follower : player.followers[index]) {
       --player.missing[follower];

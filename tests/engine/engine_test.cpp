@@ -71,7 +71,7 @@ TEST(Credits, AWindowOfTwoAdmitsExactlyTwo) {
     maker.kernel("gather", 10, Stream::zero_gather).acquire = CreditPool::parameters;  // op 2i
     auto& use = maker.kernel("use", 100);                                              // op 2i+1
     use.after = {OpId(2 * i)};
-    use.release = CreditPool::parameters;
+    use.release = {CreditPool::parameters};
   }
   const results::Timeline timeline = play(maker.graph, small_cluster(1, 1));
   // Uses run at 10, 110, 210, 310. The third gather needs the first use's credit, the fourth that of the second.

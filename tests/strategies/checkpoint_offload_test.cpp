@@ -112,7 +112,7 @@ TEST(CheckpointOffload, a_layer_waits_for_a_place_in_the_stash) {
   const auto& ops = lab::layer_of(graph).body(Phase::forward).ops;
   EXPECT_EQ(ops[0].name, "offload_checkpoint");
   EXPECT_EQ(ops[1].acquire, CreditPool::checkpoint_stash) << "the layer's first kernel";
-  EXPECT_EQ(ops.back().release, CreditPool::checkpoint_stash);
+  EXPECT_TRUE(ops.back().release.contains(CreditPool::checkpoint_stash));
   EXPECT_THAT(ops.back().frees, testing::ElementsAre(ops[0].reads[0])) << "the input goes when copy and layer are done";
   EXPECT_THAT(verify(graph), testing::IsEmpty());
 }

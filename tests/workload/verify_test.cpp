@@ -137,8 +137,8 @@ TEST(Verify, credits_that_wait_for_one_another) {
   const TensorId b = g.tensor("b");
   g.kernel("fetch_a", {in}, {a}, Stream::zero_gather).acquire = CreditPool::parameters;
   g.kernel("fetch_b", {in}, {b}, Stream::zero_gather).acquire = CreditPool::parameters;
-  g.kernel("use", {a, b}, {in}).release = CreditPool::parameters;
-  g.kernel("end", {in}, {in}).release = CreditPool::parameters;
+  g.kernel("use", {a, b}, {in}).release = {CreditPool::parameters};
+  g.kernel("end", {in}, {in}).release = {CreditPool::parameters};
   EXPECT_THAT(g.findings(), ElementsAre(AllOf(HasSubstr("deadlock"), HasSubstr("fetch_b of block 0 (zero_gather)"),
                                               HasSubstr("use of block 0"))));
   g.graph.credit_windows[static_cast<std::size_t>(CreditPool::parameters)] = 2;
