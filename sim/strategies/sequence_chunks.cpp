@@ -48,6 +48,13 @@ class BlockPass {
  private:
   Tensor& at(TensorId id) { return block_.tensor(id); }
 
+  [[nodiscard]] bool recasts(const Op& op) {
+    const Tensor& from = at(op.reads[0]);
+    const Tensor& to = at(op.writes[0]);
+    return std::holds_alternative<ElementwiseWork>(op.work) &&
+           (from.element_bytes != to.element_bytes || from.block_elements != to.block_elements);
+  }
+
   /// Takes the attention of a body apart: what stays before it, the ops that serve it, and what comes behind.
   void begin(Phase phase, std::size_t attention) {
     Body& body = block_.body(phase);
@@ -61,8 +68,8 @@ class BlockPass {
     call_ = body.ops[attention];
     for (std::size_t i = 0; i < body.ops.size(); ++i) {
       const Op& op = body.ops[i];
-      const bool product = std::holds_alternative<GemmWork>(op.work);
-      // The output's projection, and the gradient that comes through it, are of the whole sequence.
+      const bool product = std::holds_alternative<GemmWork>(op.work) || (forward && recasts(op));
+      // The output's projection, with a cast for it, and the gradient that comes through it are of the whole sequence.
       const bool makes = std::binary_search(makers.begin(), makers.end(), i) && (forward || !product);
       const bool uses = std::binary_search(users.begin(), users.end(), i) && (!forward || !product);
       if (makes) {

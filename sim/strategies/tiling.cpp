@@ -321,10 +321,11 @@ class Tiling final : public Strategy {
 
   std::vector<Infeasible> check(const PlanContext& context) const override {
     const std::int64_t tensor = context.plan->mesh.size(MeshAxis::tensor);
-    if (context.plan->tiled_mlp && context.plan->adapters && tensor > 1) {
+    const bool chunked = context.plan->sequence_chunks() > 1;
+    if ((context.plan->tiled_mlp || chunked) && context.plan->adapters && tensor > 1) {
       return {{"a tiled MLP beside tensor parallelism takes no adapters: their inner sums are reduced within a tile",
                {{"tensor", static_cast<double>(tensor)}},
-               "tiled_mlp: false"}};
+               chunked ? "tensor 1, or no sequence_chunk" : "tiled_mlp: false"}};
     }
     return {};
   }
