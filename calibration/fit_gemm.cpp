@@ -20,6 +20,7 @@ constexpr Tile kTiles[] = {{128, 128}, {128, 256}, {256, 128}, {256, 256}};
 
 constexpr double kPicosecondsPerMicrosecond = 1e6;
 constexpr double kAssumedSustained = 0.87;
+constexpr std::size_t kShapesEnough = 30;
 
 spec::Sourced<std::int64_t> count_of(std::int64_t value, const spec::Sourced<double>& like) {
   return {.value = value, .source = like.source, .kind = like.kind};
@@ -71,15 +72,38 @@ double rate_of(const Sample& sample) {
   return flops_of(sample) / sample.seconds;
 }
 
-// The best shape that a scan sustains over the best shape of short bursts, on the same GPU: both are maxima, so their
-// ratio is fair where a ratio to one shape's prediction would not be. Of many bursts the second best counts: one
-// lucky draw must not set the scale.
-spec::Sourced<double> sustained_factor(const SampleList& samples, const std::string& name) {
+// The median over the sustained shapes of what bursts predict for them. Their very best shapes are small ones that
+// throttle least (B200: 1474 against a median of 1090 TFLOP/s), so that a ratio of maxima would not tell of training.
+spec::Sourced<double> ratio_to_bursts(const SampleList& sustained, const spec::Gpu& gpu, cost::KernelProfile profile) {
+  profile.gemm.sustained.value = 1.0;
+  std::vector<double> ratios;
+  ratios.reserve(sustained.size());
+  for (const Sample* sample : sustained) {
+    ratios.push_back(cost::kernel_seconds(sample->kernels.front(), gpu, profile) / sample->seconds);
+  }
+  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+  std::nth_element(ratios.begin(), middle, ratios.end());
+  return fitted_value(rounded(std::min(1.0, *middle)), sustained, profile.name);
+}
+
+// Of a GPU with shapes enough that ran for long, their ratio to the bursts that `profile` is fitted to. Else the best
+// shape that a scan sustains over the best shape of short bursts, on the same GPU: both are maxima, so their ratio is
+// fair where a ratio to one shape's prediction would not be. Of many bursts the second best counts: one lucky draw
+// must not set the scale.
+spec::Sourced<double> sustained_factor(const SampleList& samples, const spec::Gpu& gpu,
+                                       const cost::KernelProfile& profile) {
+  const std::string& name = profile.name;
   std::map<std::string, SampleList> by_gpu;
   for (const Sample* sample : samples) {
     by_gpu[sample->gpu].push_back(sample);
   }
-  for (auto& [gpu, list] : by_gpu) {
+  SampleList own;
+  std::copy_if(by_gpu[name].begin(), by_gpu[name].end(), std::back_inserter(own),
+               [](const Sample* sample) { return sample->regime == Regime::sustained; });
+  if (own.size() >= kShapesEnough) {
+    return ratio_to_bursts(own, gpu, profile);
+  }
+  for (auto& [measured, list] : by_gpu) {
     std::stable_sort(list.begin(), list.end(),
                      [](const Sample* a, const Sample* b) { return rate_of(*a) > rate_of(*b); });
     SampleList bursts;
@@ -122,7 +146,7 @@ void fit_gemm(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfi
   gemm.launch = {.value = Duration(static_cast<std::int64_t>(nanoseconds) * 1000),
                  .source = gemm.efficiency.source,
                  .kind = gemm.efficiency.kind};
-  gemm.sustained = sustained_factor(samples, profile.name);
+  gemm.sustained = sustained_factor(samples, gpu, profile);
 }
 
 }  // namespace ulysim::calibration

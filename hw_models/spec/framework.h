@@ -147,6 +147,8 @@ struct Framework {
   // Tensor parallelism: which collectives run beside the GEMM that they feed or drain.
   Sourced<std::int64_t> overlap_tensor_forward{};
   Sourced<std::int64_t> overlap_tensor_backward{.value = 1};  ///< gather beside dgrad, reduce-scatter beside wgrad
+  Sourced<std::int64_t> tensor_keeps_gathered{};  ///< 1: backward finds products' inputs gathered; 0: gathers again
+  std::optional<Sourced<double>> split_logits_peak_bytes{};  ///< of a cut vocabulary, where its loss is another code
 
   // Ring and context parallelism.
   Sourced<double> ring_gradient_wire_bytes{.value = 4};        ///< per element of the dK, dV that travel

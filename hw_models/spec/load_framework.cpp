@@ -108,6 +108,7 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "adapter_traffic", out.adapter_traffic, kPerElement);
   read_sourced_or_default(map, "adapter_kernels", out.adapter_kernels, kFew);
   read_if_there(map, "reductions_in_flight", out.reductions_in_flight, Bounds<std::int64_t>{1, 1000});
+  read_if_there(map, "split_logits_peak_bytes", out.split_logits_peak_bytes, kPerElement);
   read_if_there(map, "prefetch_per_hidden_squared", out.prefetch_per_hidden_squared, kPerElement);
   read_if_there(map, "persistence_per_hidden", out.persistence_per_hidden, kPerElement);
   read_if_there(map, "reduce_bucket_per_hidden_squared", out.reduce_bucket_per_hidden_squared, kPerElement);
@@ -118,6 +119,7 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "overlap_parameter_gather", out.overlap_parameter_gather, kFlag);
   read_sourced_or_default(map, "overlap_tensor_forward", out.overlap_tensor_forward, kFlag);
   read_sourced_or_default(map, "overlap_tensor_backward", out.overlap_tensor_backward, kFlag);
+  read_sourced_or_default(map, "tensor_keeps_gathered", out.tensor_keeps_gathered, kFlag);
   read_sourced_or_default(map, "ring_gradient_wire_bytes", out.ring_gradient_wire_bytes, kPerElement);
   read_sourced_or_default(map, "ring_gradient_extra_send", out.ring_gradient_extra_send, kFlag);
   read_sourced_or_default(map, "ring_repeats_kv", out.ring_repeats_kv, kFlag);

@@ -61,7 +61,11 @@ class BodyPass {
  public:
   enum class Beside : std::uint8_t { nothing, products };  ///< what collectives run beside
 
-  BodyPass(BlockTemplate& block, Body& body, Beside beside) : block_(block), body_(body), beside_(beside) {}
+  using Gathered = std::map<std::size_t, TensorId>;  ///< by what was gathered
+
+  /// `kept` are those of a body before, which this one need not gather again.
+  BodyPass(BlockTemplate& block, Body& body, Beside beside, Gathered kept)
+      : block_(block), body_(body), beside_(beside), gathered_(std::move(kept)) {}
 
   void run() {
     for (Op& op : body_.ops) {
@@ -79,6 +83,8 @@ class BodyPass {
     }
     body_.ops = std::move(out_);
   }
+
+  [[nodiscard]] const Gathered& gathered() const { return gathered_; }
 
  private:
   Tensor& at(TensorId id) { return block_.tensor(id); }
@@ -218,7 +224,7 @@ class BodyPass {
   Body& body_;
   Beside beside_;
   std::vector<Op> out_;
-  std::map<std::size_t, TensorId> gathered_;
+  Gathered gathered_;
   std::map<std::size_t, TensorId> scattered_;
   std::map<std::size_t, TensorId> port_of_;
 };
@@ -279,9 +285,15 @@ class TensorParallel final : public Strategy {
       for (Tensor& tensor : block.tensors) {
         shard(tensor, t);
       }
+      BodyPass::Gathered kept;
       for (const Phase phase : {Phase::forward, Phase::backward, Phase::update}) {
         const bool serial = phase == Phase::backward && context.framework->overlap_tensor_backward.value == 0;
-        BodyPass(block, block.body(phase), serial ? BodyPass::Beside::nothing : BodyPass::Beside::products).run();
+        BodyPass pass(block, block.body(phase), serial ? BodyPass::Beside::nothing : BodyPass::Beside::products, kept);
+        pass.run();
+        if (phase == Phase::forward && context.framework->tensor_keeps_gathered.value != 0) {
+          kept = pass.gathered();
+          hold(block, kept);
+        }
       }
       if (block.kind == BlockKind::head) {
         reduce_loss_statistics(block);
@@ -292,6 +304,13 @@ class TensorParallel final : public Strategy {
   }
 
  private:
+  /// What a product saves is no buffer.
+  static void hold(BlockTemplate& block, const BodyPass::Gathered& kept) {
+    for (const auto& [from, gathered] : kept) {
+      block.tensor(gathered).kind = block.tensor(TensorId(from)).kind;
+    }
+  }
+
   /// Tiles, rounds and chunks call products of their own, which no collective runs beside.
   static bool overlaps_forward(const PlanContext& context) {
     const Plan& plan = *context.plan;

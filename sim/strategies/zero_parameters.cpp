@@ -24,6 +24,9 @@ class ParameterPass {
         // Gathered in forward, there until backward has done with it.
         keeps_(context.plan->zero < 3 ||
                (block.kind == BlockKind::head && context.framework->last_unit_stays_gathered.value != 0)),
+        // Stage 1 reduces gradients behind the last micro-batch only, and until then nothing is cut again (PyTorch
+        // distributed/pipelining/stage.py backward_maybe_with_nosync: set_reshard_after_backward(False)).
+        once_(context.plan->zero == 1),
         offloads_(context.plan->parameter_offload != Offload::none),
         drives_(context.plan->parameter_offload == Offload::nvme),
         counted_with_states_(context.plan->optimizer_offload != Offload::none &&
@@ -95,10 +98,12 @@ class ParameterPass {
       std::vector<Op> fetch = fetch_unit(
           body, ops, unit,
           fmt::format("gather{}{}", kUnits.at(static_cast<std::size_t>(unit.first)), unit.second ? "_again" : ""));
-      fetch.front().acquire = CreditPool::parameters;
-      CreditSet& returned = body.ops[ops.back()].release;
-      ULYSIM_CHECK(!returned.contains(CreditPool::parameters), "{} ends two units", body.ops[ops.back()].name);
-      returned.insert(CreditPool::parameters);
+      if (!once_) {
+        fetch.front().acquire = CreditPool::parameters;
+        CreditSet& returned = body.ops[ops.back()].release;
+        ULYSIM_CHECK(!returned.contains(CreditPool::parameters), "{} ends two units", body.ops[ops.back()].name);
+        returned.insert(CreditPool::parameters);
+      }
       std::size_t place = ops.front();
       while (place > 0 && body.ops[place].loop >= 0 && !body.ops[place].part &&
              body.ops[place - 1].loop == body.ops[place].loop) {
@@ -154,6 +159,7 @@ class ParameterPass {
     std::vector<Op> fetch;
     for (Op* op : {&load, &copy, &cast, &collect}) {
       if (!op->reads.empty()) {
+        op->when = once_ ? When::first_micro_batch : When::every_micro_batch;
         fetch.push_back(std::move(*op));
       }
     }
@@ -214,6 +220,7 @@ class ParameterPass {
     Tensor full = like(whole, fmt::format("{}_{}", whole.name, suffix));
     full.element_bytes = block_.tensor(part).element_bytes;
     full.kind = MemoryKind::gathered_parameters;
+    full.persistent = once_;
     std::get<CollectiveWork>(collect.work).axes = axes;
     bytes += local_bytes(full, mesh_).value();
     collect.reads.push_back(part);
@@ -239,6 +246,7 @@ class ParameterPass {
   const spec::Framework& framework_;
   std::int64_t hidden_;
   bool keeps_;
+  bool once_;  ///< gathered in the first micro-batch, kept for all of them
   bool offloads_;
   bool drives_;
   bool counted_with_states_;

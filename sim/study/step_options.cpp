@@ -65,6 +65,10 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
       .weight_bytes = whole(optimizer.weight),
       .gradient_bytes = whole(optimizer.gradient),
   };
+  if (f.split_logits_peak_bytes && plan.mesh.size(workload::MeshAxis::tensor) > 1) {
+    costs.logits_backward_workspace =
+        std::max<std::int64_t>(1, whole(f.split_logits_peak_bytes->value - f.logits_kept_bytes.value - kBf16));
+  }
   if (plan.optimizer == strategies::Optimizer::muon) {
     costs.matrix_optimizer_bytes = whole(matrices.states);
     costs.matrix_optimizer_traffic = matrices.traffic;
