@@ -192,6 +192,7 @@ struct Framework {
   // Host.
   Sourced<Duration> issue_time_per_kernel{};
   Sourced<std::int64_t> pipeline_exchange_drains_host{};  ///< 1: each exchange between stages waits for the device
+  Sourced<std::int64_t> pipeline_keeps_outputs{};         ///< 1: the last stage holds all logits until the step ends
   Sourced<std::int64_t> sync_per_attention{};             ///< times that an attention call drains the stream
   Sourced<Duration> fixed_time_per_micro_step{};
   Sourced<Duration> fixed_time_per_step{};

@@ -134,6 +134,7 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   out.loading = read_loading(map);
   read_if_there(map, "checkpoint_offload_stash", out.checkpoint_offload_stash, kFew);
   read_sourced_or_default(map, "pipeline_exchange_drains_host", out.pipeline_exchange_drains_host, kFlag);
+  read_sourced_or_default(map, "pipeline_keeps_outputs", out.pipeline_keeps_outputs, kFlag);
 }
 
 }  // namespace

@@ -32,6 +32,9 @@ class Assignment {
       : graph_(graph),
         stages_(context.plan->mesh.size(MeshAxis::pipeline)),
         host_waits_(context.framework->pipeline_exchange_drains_host.value != 0 && context.plan->virtual_stages == 1),
+        kept_outputs_(context.framework->pipeline_keeps_outputs.value != 0 && !context.plan->tiled_loss
+                          ? context.plan->accumulation
+                          : 0),
         parts_(stages_ * context.plan->virtual_stages) {
     const std::vector<std::int64_t> layers = layers_of_parts(context.model->layers, parts_);
     for (std::int64_t part = 0; part < parts_; ++part) {
@@ -51,6 +54,7 @@ class Assignment {
     }
     add_ends(whole);
     share_embedding(whole);
+    keep_outputs();
     std::size_t begin = 0;
     while (begin < whole.program.size()) {
       const Instance& first = whole.program[begin];
@@ -113,6 +117,22 @@ class Assignment {
     }
     graph_.templates.push_back(std::move(end));
     return TemplateId(graph_.templates.size() - 1);
+  }
+
+  /// The last stage holds the logits of all micro-batches until the step ends, to hand them over as one.
+  void keep_outputs() {
+    for (BlockTemplate& block : graph_.templates) {
+      const auto logits = std::find_if(block.tensors.begin(), block.tensors.end(), [](const Tensor& tensor) {
+        return tensor.kind == MemoryKind::logits && tensor.name == "logits";
+      });
+      if (kept_outputs_ == 0 || logits == block.tensors.end()) {
+        continue;
+      }
+      Tensor outputs = like(*logits, "outputs_of_the_step");
+      outputs.element_bytes *= kept_outputs_;
+      outputs.persistent = true;
+      block.add(std::move(outputs));
+    }
   }
 
   void add_ends(const Role& whole) {
@@ -284,6 +304,7 @@ class Assignment {
   OpGraph& graph_;
   std::int64_t stages_;
   bool host_waits_;
+  std::int64_t kept_outputs_;  ///< micro-batches
   std::int64_t parts_;
   std::vector<std::int32_t> part_of_block_;
   std::vector<TemplateId> ends_in_;                              ///< by part

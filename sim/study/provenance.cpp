@@ -178,6 +178,9 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add_given("vocabulary_multiple", f.vocabulary_multiple);
   c.add("prefetch_units", f.prefetch_units);
   c.add_given("gather_unit", f.gather_unit);
+  c.add_given("tensor_keeps_gathered", f.tensor_keeps_gathered);
+  c.add_given("split_logits_peak_bytes", f.split_logits_peak_bytes);
+  c.add_given("pipeline_keeps_outputs", f.pipeline_keeps_outputs);
   c.add_given("gathered_weight_bytes", f.gathered_weight_bytes);
   c.add_given("last_unit_stays_gathered", f.last_unit_stays_gathered);
   c.add_given("overlap_gradient_reduction", f.overlap_gradient_reduction);
