@@ -24,9 +24,9 @@ class ParameterPass {
         // Gathered in forward, there until backward has done with it.
         keeps_(context.plan->zero < 3 ||
                (block.kind == BlockKind::head && context.framework->last_unit_stays_gathered.value != 0)),
-        // Stage 1 reduces gradients behind the last micro-batch only, and until then nothing is cut again (PyTorch
+        // A pipeline that reduces gradients behind the last micro-batch only cuts nothing again until then (PyTorch
         // distributed/pipelining/stage.py backward_maybe_with_nosync: set_reshard_after_backward(False)).
-        once_(context.plan->zero == 1),
+        once_(context.plan->zero == 1 && context.plan->mesh.size(MeshAxis::pipeline) > 1),
         offloads_(context.plan->parameter_offload != Offload::none),
         drives_(context.plan->parameter_offload == Offload::nvme),
         counted_with_states_(context.plan->optimizer_offload != Offload::none &&

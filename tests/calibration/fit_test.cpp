@@ -141,6 +141,21 @@ TEST(Fit, WhatNoSampleTellsIsAssumedAndSaysSo) {
 }
 
 // Short causal rows cannot tell a lasting loss from the diagonal's: the factor is then none, and says on what grounds.
+TEST(Fit, ShapesThatRanForLongTellWhatIsSustained) {
+  // 63 shapes of the bursts again, each a quarter slower: 0.75, though one ran as fast as its burst.
+  std::vector<Sample> samples = samples_of(a_truth());
+  const std::size_t bursts = 63;
+  for (std::size_t i = 0; i < bursts; ++i) {
+    Sample lasting = samples[i];
+    lasting.regime = Regime::sustained;
+    lasting.seconds /= i == bursts - 1 ? 1.0 : 0.75;
+    samples.push_back(lasting);
+  }
+  const cost::KernelProfile found = fit_profile(samples, a_gpu());
+  EXPECT_NEAR(found.gemm.sustained.value, 0.75, 0.01);
+  EXPECT_EQ(found.gemm.sustained.kind, spec::SourceKind::published);
+}
+
 TEST(Fit, ALastingLossNeedsLongCausalSamples) {
   std::vector<Sample> samples = samples_of(a_truth());
   samples.erase(std::remove_if(samples.begin(), samples.end(),

@@ -107,6 +107,23 @@ TEST(Pipeline, EveryBlockRunsInOneStageAndEveryParameterIsUpdatedOnce) {
   }
 }
 
+TEST(Pipeline, TheLastStageHoldsTheLogitsOfAStepWhereTheStackHandsThemOverAsOne) {
+  // PyTorch's output_chunks: 4 micro-batches of 8192 × 128256 bf16 logits.
+  for (const std::int64_t keeps : {0, 1}) {
+    lab::Bench bench = lab::bench("llama-3.1-8b", piped(2, 4), 4);
+    bench.framework.pipeline_keeps_outputs.value = keeps;
+    double held = 0;
+    for (const BlockTemplate& block : bench.after({"pipeline"}).templates) {
+      for (const Tensor& tensor : block.tensors) {
+        held += tensor.kind == MemoryKind::logits && tensor.persistent
+                    ? static_cast<double>(local_bytes(tensor, bench.plan.mesh).value())
+                    : 0;
+      }
+    }
+    EXPECT_EQ(held, static_cast<double>(keeps) * 4 * 8192 * 128256 * 2);
+  }
+}
+
 TEST(Pipeline, ABoundarySendsTheActivationsOnceEachWay) {
   // s·h·e = 8192 · 4096 · 2 bytes; with tensor and sequence parallelism each rank sends its s/T of it.
   for (const std::int64_t tensor : {1, 4}) {

@@ -163,6 +163,24 @@ TEST(Tensor, backward_collectives_stand_alone_where_the_stack_overlaps_none) {
   EXPECT_EQ(lab::sent(graph, kBackward), 6 * (3.0 / 4 * 8192 * 4096 * 2)) << "the same bytes";
 }
 
+TEST(Tensor, what_products_keep_gathered_is_not_gathered_again) {
+  // PyTorch's DTensor hands F.linear the whole input, which it saves: of the 6 collectives of backward the 2 that gather
+  // kept inputs again are gone, and the layer keeps two inputs of 8192 × 4096 bf16 whole.
+  lab::Bench bench = lab::bench("llama-3.1-8b", tensor(4, 8192));
+  bench.framework.tensor_keeps_gathered.value = 1;
+  const OpGraph graph = bench.after({"tensor"});
+  EXPECT_EQ(lab::sent(graph, kForward), 4 * (3.0 / 4 * 8192 * 4096 * 2));
+  EXPECT_EQ(lab::sent(graph, kBackward), 4 * (3.0 / 4 * 8192 * 4096 * 2));
+  double whole = 0;
+  for (const Tensor& tensor : lab::layer_of(graph).tensors) {
+    whole += tensor.kind == MemoryKind::activations && tensor.name.ends_with("_gathered")
+                 ? static_cast<double>(local_bytes(tensor, graph.mesh).value())
+                 : 0;
+  }
+  EXPECT_EQ(whole, 2.0 * 8192 * 4096 * 2);
+  EXPECT_TRUE(verify_shapes(graph).empty());
+}
+
 TEST(Tensor, the_loss_over_a_cut_vocabulary_reduces_three_numbers_a_token) {
   // Largest logit, label's logit, sum of exponentials: 3 all-reduces of 8192 fp32 numbers, 2·(T−1)/T of each sent.
   const OpGraph graph = lab::bench("llama-3.1-8b", tensor(4, 8192)).after({"tensor"});

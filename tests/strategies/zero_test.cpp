@@ -298,6 +298,28 @@ TEST(Zero, a_shard_that_is_its_own_master_is_cut_from_stage_1_on) {
   }
 }
 
+TEST(Zero, under_a_pipeline_stage_1_gathers_its_shards_once_a_step) {
+  // torchtitan: reshard_after_forward=False, and PyTorch's stages reshard behind the last micro-batch only. However many
+  // micro-batches are on their way, the weights are there once: bf16, whole.
+  Plan plan = zero(1, MeshAxis::data, 8);
+  plan.mesh.set_size(MeshAxis::pipeline, 2);
+  plan.accumulation = 4;
+  const OpGraph graph = stack("torchtitan", plan).after({"pipeline", "data", "zero", "schedule"});
+  lab::Asked first = kGatherForward;
+  first.when = When::first_micro_batch;
+  EXPECT_EQ(lab::sent(graph, first), 7.0 / 8 * 2 * (kW + kSmall));
+  EXPECT_EQ(lab::sent(graph, kGatherForward), 0);
+  EXPECT_EQ(lab::sent(graph, kGatherBackward), 0);
+  double kept = 0;
+  for (const Tensor& tensor : lab::layer_of(graph).tensors) {
+    if (tensor.kind == MemoryKind::gathered_parameters && tensor.persistent) {
+      kept += static_cast<double>(local_bytes(tensor, graph.mesh).value());
+    }
+  }
+  EXPECT_EQ(kept, 2 * (kW + kSmall));
+  EXPECT_THAT(verify(graph), testing::IsEmpty());
+}
+
 TEST(Zero, updated_weights_may_be_gathered_in_the_next_forward) {
   // Megatron's overlap_param_gather: a step of two micro-batches gathers as much as after the optimizer, in the first.
   lab::Bench bench = stack("nemo", zero(1, MeshAxis::data, 8));
