@@ -164,8 +164,8 @@ TEST(Tensor, backward_collectives_stand_alone_where_the_stack_overlaps_none) {
 }
 
 TEST(Tensor, what_products_keep_gathered_is_not_gathered_again) {
-  // PyTorch's DTensor hands F.linear the whole input, which it saves: of the 6 collectives of backward the 2 that gather
-  // kept inputs again are gone, and the layer keeps two inputs of 8192 × 4096 bf16 whole.
+  // PyTorch's DTensor hands F.linear the whole input, which it saves: of the 6 collectives of backward the 2 that
+  // gather kept inputs again are gone, and the layer keeps two inputs of 8192 × 4096 bf16 whole.
   lab::Bench bench = lab::bench("llama-3.1-8b", tensor(4, 8192));
   bench.framework.tensor_keeps_gathered.value = 1;
   const OpGraph graph = bench.after({"tensor"});

@@ -299,8 +299,8 @@ TEST(Zero, a_shard_that_is_its_own_master_is_cut_from_stage_1_on) {
 }
 
 TEST(Zero, under_a_pipeline_stage_1_gathers_its_shards_once_a_step) {
-  // torchtitan: reshard_after_forward=False, and PyTorch's stages reshard behind the last micro-batch only. However many
-  // micro-batches are on their way, the weights are there once: bf16, whole.
+  // torchtitan: reshard_after_forward=False, and PyTorch's stages reshard behind the last micro-batch only. However
+  // many micro-batches are on their way, the weights are there once: bf16, whole.
   Plan plan = zero(1, MeshAxis::data, 8);
   plan.mesh.set_size(MeshAxis::pipeline, 2);
   plan.accumulation = 4;
