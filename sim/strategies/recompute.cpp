@@ -120,6 +120,9 @@ class LayerPass {
       }
       replace_write(op, id, copy->second);
     }
+    for (TensorId& id : op.scratch) {
+      id = block_.add(like(block_.tensor(id), block_.tensor(id).name + "_again"));
+    }
     return op;
   }
 
