@@ -182,6 +182,9 @@ Framework read_framework(const config::Node& document, Diagnostics& diagnostics)
   read_sourced(map, "logits_peak_bytes", out.logits_peak_bytes, kPerElement);
   read_sourced(map, "logits_kept_bytes", out.logits_kept_bytes, kPerElement);
   read_sourced(map, "logits_forward_bytes", out.logits_forward_bytes, kPerElement);
+  read_sourced_or_default(map, "logits_stranded_bytes", out.logits_stranded_bytes, kPerElement);
+  read_sourced_or_default(map, "recompute_reentrant", out.recompute_reentrant, kFlag);
+  read_sourced_or_default(map, "experts_combine_scratch", out.experts_combine_scratch, kPerElement);
   read_sourced(map, "loss_tile_bytes", out.loss_tile_bytes, kTile);
   read_sourced(map, "prefetch_units", out.prefetch_units, kFew);
   read_sourced(map, "gather_copies", out.gather_copies, kPerElement);

@@ -90,7 +90,33 @@ class LayerPass {
     mark_checkpoint();
   }
 
+  /// A re-entrant checkpoint runs its backward inside its own: what went in, what came out of it again and the gradient
+  /// of that are arguments and locals until it returns (torch/utils/checkpoint.py, CheckpointFunction.backward).
+  void hold_ends(Body& backward) {
+    for (Op& op : backward.ops) {
+      const bool last = std::any_of(op.writes.begin(), op.writes.end(), [this](TensorId id) {
+        return block_.tensor(id).port == Port::grad_input;
+      });
+      for (std::size_t i = 0; last && i < block_.tensors.size(); ++i) {
+        const Port port = block_.tensors[i].port;
+        const auto copy = again_.find(i);
+        if (port == Port::input || port == Port::grad_output) {
+          hold(op, TensorId(i));
+        } else if (port == Port::output && copy != again_.end()) {
+          hold(op, copy->second);
+        }
+      }
+    }
+  }
+
+
  private:
+  static void hold(Op& op, TensorId id) {
+    if (!reads(op, id)) {
+      op.reads.push_back(id);
+    }
+  }
+
   Op clone(Op op, const Body& forward, Body& backward, std::map<std::int32_t, std::int32_t>& loops) {
     op.recomputed = true;
     op.name += "_again";
@@ -216,7 +242,11 @@ class RecomputePass final : public Strategy {
     const std::set<std::size_t> kept = keep_whole(context, graph);
     for (std::size_t i = 0; i < graph.templates.size(); ++i) {
       if (graph.templates[i].kind == BlockKind::layer && kept.count(i) == 0) {
-        LayerPass(graph.templates[i], context).run(context.framework->recompute_early_stop.value != 0);
+        LayerPass pass(graph.templates[i], context);
+        pass.run(context.framework->recompute_early_stop.value != 0);
+        if (context.plan->recompute == Recompute::full && context.framework->recompute_reentrant.value != 0) {
+          pass.hold_ends(graph.templates[i].body(Phase::backward));
+        }
       }
     }
   }

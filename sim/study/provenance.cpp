@@ -171,9 +171,11 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add_given("tiled_activation_saved", f.tiled_activation_saved);
   c.add_given("tiled_activation_forward", f.tiled_activation_forward);
   c.add_given("tiled_activation_backward", f.tiled_activation_backward);
+  c.add_given("experts_combine_scratch", f.experts_combine_scratch);
   c.add("logits_peak_bytes", f.logits_peak_bytes);
   c.add("logits_kept_bytes", f.logits_kept_bytes);
   c.add("logits_forward_bytes", f.logits_forward_bytes);
+  c.add_given("logits_stranded_bytes", f.logits_stranded_bytes);
   c.add("loss_tile_bytes", f.loss_tile_bytes);
   c.add_given("loss_tiling", f.loss_tiling);
   c.add_given("loss_tile_tokens", f.loss_tile_tokens);
@@ -219,6 +221,7 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add("checkpoint_offload_prefetch", f.checkpoint_offload_prefetch);
   c.add("checkpoint_offload_keep_last", f.checkpoint_offload_keep_last);
   c.add("optimizer_transient_bytes", f.optimizer_transient_bytes);
+  c.add_given("recompute_reentrant", f.recompute_reentrant);
   c.add("recompute_early_stop", f.recompute_early_stop);
   c.add("issue_time_per_kernel", f.issue_time_per_kernel);
   c.add("sync_per_attention", f.sync_per_attention);

@@ -59,6 +59,7 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
       .activation_saved = gated ? std::max<std::int64_t>(
                                       0, whole(of_mlp(f.tiled_activation_saved, f.activation_saved) - 3 * kBf16))
                                 : 0,
+      .experts_combine_scratch = whole(f.experts_combine_scratch.value),
       .activation_in_place =
           f.activation_backward_in_place.value != 0 && !(plan.tiled_mlp && f.tiled_activation_saved),
       .logits_kept = whole(f.logits_kept_bytes.value),
