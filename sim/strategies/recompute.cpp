@@ -94,9 +94,8 @@ class LayerPass {
   /// of that are arguments and locals until it returns (torch/utils/checkpoint.py, CheckpointFunction.backward).
   void hold_ends(Body& backward) {
     for (Op& op : backward.ops) {
-      const bool last = std::any_of(op.writes.begin(), op.writes.end(), [this](TensorId id) {
-        return block_.tensor(id).port == Port::grad_input;
-      });
+      const bool last = std::any_of(op.writes.begin(), op.writes.end(),
+                                    [this](TensorId id) { return block_.tensor(id).port == Port::grad_input; });
       for (std::size_t i = 0; last && i < block_.tensors.size(); ++i) {
         const Port port = block_.tensors[i].port;
         const auto copy = again_.find(i);
@@ -108,7 +107,6 @@ class LayerPass {
       }
     }
   }
-
 
  private:
   static void hold(Op& op, TensorId id) {

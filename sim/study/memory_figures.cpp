@@ -46,7 +46,8 @@ std::int64_t bucket_bytes(const strategies::PlanContext& context, const workload
 }
 
 /// What the allocator has left over between untiled logits, if those are there at the peak.
-std::int64_t stranded_bytes(const spec::Framework& framework, const workload::OpGraph& graph, const memory::Usage& gpu) {
+std::int64_t stranded_bytes(const spec::Framework& framework, const workload::OpGraph& graph,
+                            const memory::Usage& gpu) {
   if (gpu.at_peak.at(static_cast<std::size_t>(workload::MemoryKind::logits)) == 0) {
     return 0;
   }

@@ -50,18 +50,16 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
       // The profile counts forward and backward together.
       .loss_launches = std::max<std::int64_t>(
           1, whole(static_cast<double>(f.loss_kernels.value) / (1.0 + std::max(1.0, f.backward_kernels.value)))),
-      .norm_saved = std::max<std::int64_t>(
-          0, whole(f.norm_saved.value - (f.norm_saves_input.value != 0 ? kBf16 : 0))),
+      .norm_saved = std::max<std::int64_t>(0, whole(f.norm_saved.value - (f.norm_saves_input.value != 0 ? kBf16 : 0))),
       .norm_keeps_input = f.norm_saves_input.value != 0,
       .norm_forward_scratch = whole(f.norm_forward_scratch.value),
       .norm_backward_scratch = whole(f.norm_backward_scratch.value),
       // The profile counts gate, up and their product as well, which are tensors of the graph.
-      .activation_saved = gated ? std::max<std::int64_t>(
-                                      0, whole(of_mlp(f.tiled_activation_saved, f.activation_saved) - 3 * kBf16))
-                                : 0,
+      .activation_saved =
+          gated ? std::max<std::int64_t>(0, whole(of_mlp(f.tiled_activation_saved, f.activation_saved) - 3 * kBf16))
+                : 0,
       .experts_combine_scratch = whole(f.experts_combine_scratch.value),
-      .activation_in_place =
-          f.activation_backward_in_place.value != 0 && !(plan.tiled_mlp && f.tiled_activation_saved),
+      .activation_in_place = f.activation_backward_in_place.value != 0 && !(plan.tiled_mlp && f.tiled_activation_saved),
       .logits_kept = whole(f.logits_kept_bytes.value),
       .logits_forward_workspace =
           std::max<std::int64_t>(0, whole(f.logits_forward_bytes.value - f.logits_kept_bytes.value - kBf16)),

@@ -67,8 +67,7 @@ AttentionProjection::Outputs AttentionProjection::forward(TensorId x) {
   const auto [nq, nk] = normed(q, k);
   const TensorId rq = b_.activation("rope_q", extents_.q);
   const TensorId rk = b_.activation("rope_k", extents_.k);
-  b_.elementwise("rope", {nq, nk}, {rq, rk}, {{nq, costs.rope_forward}, {nk, costs.rope_forward}},
-                 costs.rope_launches);
+  b_.elementwise("rope", {nq, nk}, {rq, rk}, {{nq, costs.rope_forward}, {nk, costs.rope_forward}}, costs.rope_launches);
   return {.q = rq, .k = rk, .v = v};
 }
 

@@ -131,9 +131,9 @@ TEST(Tiling, tiles_left_to_autograd_keep_all_they_save_and_repeat_nothing) {
   const BlockTemplate& layer = lab::layer_of(graph);
   ASSERT_EQ(layer.body(Phase::backward).loops.size(), 1U);
   EXPECT_EQ(layer.body(Phase::backward).loops[0].trips, 4);
-  for (const auto& [name, phase, tokens] : {std::tuple{"up", Phase::forward, 65536LL},
-                                            std::tuple{"product", Phase::forward, 65536LL},
-                                            std::tuple{"d_up", Phase::backward, 16384LL}}) {
+  for (const auto& [name, phase, tokens] :
+       {std::tuple{"up", Phase::forward, 65536LL}, std::tuple{"product", Phase::forward, 65536LL},
+        std::tuple{"d_up", Phase::backward, 16384LL}}) {
     const auto found = std::find_if(layer.tensors.begin(), layer.tensors.end(),
                                     [name = name](const Tensor& each) { return each.name == name; });
     ASSERT_NE(found, layer.tensors.end());

@@ -48,8 +48,8 @@ TEST(TrainingStep, norms_of_queries_and_keys_move_and_keep_bytes_and_compute_not
   const BlockTemplate& layer = graph.templates[1];
   EXPECT_EQ(local_bytes(named(layer, "q_norm_kept"), graph.mesh).value(), 1000 * 32 * 128 * 6);
   EXPECT_EQ(local_bytes(named(layer, "k_norm_kept"), graph.mesh).value(), 1000 * 8 * 128 * 6);
-  for (const auto& [phase, op, bytes] : {std::tuple{Phase::forward, "qk_norm", 36.0},
-                                         std::tuple{Phase::backward, "qk_norm_backward", 84.0}}) {
+  for (const auto& [phase, op, bytes] :
+       {std::tuple{Phase::forward, "qk_norm", 36.0}, std::tuple{Phase::backward, "qk_norm_backward", 84.0}}) {
     const auto& traffic = std::get<ElementwiseWork>(op_named(layer.body(phase), op).work).traffic;
     ASSERT_EQ(traffic.size(), 2U) << op;
     EXPECT_EQ(traffic[0].bytes_per_element, bytes) << op;
@@ -62,8 +62,8 @@ TEST(TrainingStep, norms_of_queries_and_keys_move_and_keep_bytes_and_compute_not
 
 TEST(TrainingStep, a_norm_that_saves_a_copy_lets_its_input_go) {
   for (const bool keeps : {true, false}) {
-    OpGraph graph = build_training_step(model("llama-3.1-8b"),
-                                        {.sequence_length = 1000, .costs = {.norm_keeps_input = keeps}});
+    OpGraph graph =
+        build_training_step(model("llama-3.1-8b"), {.sequence_length = 1000, .costs = {.norm_keeps_input = keeps}});
     place_lifetimes(graph);
     const BlockTemplate& layer = graph.templates[1];
     const Op& residual = op_named(layer.body(Phase::forward), "residual1");
@@ -74,8 +74,8 @@ TEST(TrainingStep, a_norm_that_saves_a_copy_lets_its_input_go) {
 }
 
 TEST(TrainingStep, what_a_norm_works_on_is_gone_when_it_is_done) {
-  OpGraph graph = build_training_step(model("llama-3.1-8b"),
-                                      {.sequence_length = 1000, .costs = {.norm_backward_scratch = 12}});
+  OpGraph graph =
+      build_training_step(model("llama-3.1-8b"), {.sequence_length = 1000, .costs = {.norm_backward_scratch = 12}});
   place_lifetimes(graph);
   const BlockTemplate& layer = graph.templates[1];
   const Op& norm = op_named(layer.body(Phase::backward), "norm1_backward");
