@@ -214,6 +214,7 @@ struct Framework {
   Sourced<Duration> fixed_time_per_step{};
 
   // Device memory that no tensor of the model owns.
+  Sourced<double> position_table_bytes{};  ///< per token of the whole sequence and element of a head
   Sourced<Bytes> context_memory{};
   Sourced<Bytes> nccl_memory_per_communicator{};
   Sourced<Bytes> workspace_memory{};

@@ -218,6 +218,7 @@ Framework read_framework(const config::Node& document, Diagnostics& diagnostics)
   read_sourced(map, "sync_per_attention", out.sync_per_attention, kFew);
   read_sourced(map, "fixed_time_per_micro_step", out.fixed_time_per_micro_step, kHostTime);
   read_sourced(map, "fixed_time_per_step", out.fixed_time_per_step, kHostTime);
+  read_sourced_or_default(map, "position_table_bytes", out.position_table_bytes, kPerElement);
   read_sourced(map, "context_memory", out.context_memory, kMemory);
   read_sourced(map, "nccl_memory_per_communicator", out.nccl_memory_per_communicator, kMemory);
   read_sourced(map, "workspace_memory", out.workspace_memory, kMemory);

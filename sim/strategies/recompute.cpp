@@ -240,10 +240,12 @@ class RecomputePass final : public Strategy {
     const std::set<std::size_t> kept = keep_whole(context, graph);
     for (std::size_t i = 0; i < graph.templates.size(); ++i) {
       if (graph.templates[i].kind == BlockKind::layer && kept.count(i) == 0) {
-        LayerPass pass(graph.templates[i], context);
-        pass.run(context.framework->recompute_early_stop.value != 0);
-        if (context.plan->recompute == Recompute::full && context.framework->recompute_reentrant.value != 0) {
-          pass.hold_ends(graph.templates[i].body(Phase::backward));
+        // A re-entrant checkpoint is an ordinary forward call: it ends where the layer does.
+        const bool reentrant = context.framework->recompute_reentrant.value != 0;
+        LayerPass layer(graph.templates[i], context);
+        layer.run(!reentrant && context.framework->recompute_early_stop.value != 0);
+        if (reentrant && context.plan->recompute == Recompute::full) {
+          layer.hold_ends(graph.templates[i].body(Phase::backward));
         }
       }
     }

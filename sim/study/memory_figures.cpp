@@ -132,7 +132,10 @@ void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& e
   const spec::Framework& f = entry.framework;
   const std::int64_t buckets =
       bucket_bytes({.model = &scenario.model, .framework = &entry.framework, .plan = &entry.plan}, graph);
-  const std::int64_t allocated = books.gpu.peak + buckets;
+  const auto positions =
+      static_cast<std::int64_t>(f.position_table_bytes.value * static_cast<double>(entry.plan.sequence_length) *
+                                static_cast<double>(workload::query_head_dim(scenario.model)));
+  const std::int64_t allocated = books.gpu.peak + buckets + positions;
   const auto reserved = static_cast<std::int64_t>(static_cast<double>(allocated) * f.fragmentation.value) +
                         stranded_bytes(f, graph, books.gpu);
   const std::int64_t nccl = f.nccl_memory_per_communicator.value.value() * communicators(graph);
@@ -147,6 +150,9 @@ void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& e
         {.name = name(static_cast<workload::MemoryKind>(kind)), .bytes = Bytes(books.gpu.at_peak.at(kind))});
   }
   figures.memory.push_back({.name = "reduction_buckets", .bytes = Bytes(buckets)});
+  if (positions > 0) {
+    figures.memory.push_back({.name = "position_table", .bytes = Bytes(positions)});
+  }
   figures.memory.push_back({.name = "fragmentation", .bytes = Bytes(reserved - allocated)});
   figures.memory.push_back({.name = "kernel_workspace", .bytes = Bytes(workspace)});
   figures.memory.push_back({.name = "nccl", .bytes = Bytes(nccl)});

@@ -227,6 +227,7 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add("sync_per_attention", f.sync_per_attention);
   c.add("fixed_time_per_micro_step", f.fixed_time_per_micro_step);
   c.add("fixed_time_per_step", f.fixed_time_per_step);
+  c.add_given("position_table_bytes", f.position_table_bytes);
   c.add("context_memory", f.context_memory);
   c.add("nccl_memory_per_communicator", f.nccl_memory_per_communicator);
   c.add("workspace_memory", f.workspace_memory);

@@ -266,6 +266,7 @@ TEST(Recompute, selective_repeats_every_second_product_where_that_is_the_list) {
 
 TEST(Recompute, early_stop_ends_at_the_last_tensor_that_backward_reads) {
   lab::Bench bench = lab::bench("llama-3.1-8b", recomputing(Recompute::full, MeshAxis::data, 1));
+  bench.framework.recompute_reentrant.value = 0;
   bench.framework.recompute_early_stop.value = 1;
   const OpGraph graph = bench.after({"recompute"});
   for (const Op& op : lab::layer_of(graph).body(Phase::backward).ops) {
