@@ -91,13 +91,30 @@ struct Framework {
   Sourced<double> backward_kernels{};          ///< kernels of a backward per kernel of its forward
 
   // Kept from forward for backward, bytes per element.
-  Sourced<double> norm_saved{};        ///< per norm and element of h, beyond its bf16 output
-  Sourced<double> activation_saved{};  ///< per element of f: gate, silu(gate), up, product
+  Sourced<double> norm_saved{};                        ///< per norm and element, of its width, beyond its bf16 output
+  Sourced<std::int64_t> norm_saves_input{.value = 1};  ///< 1: its bf16 input is among that; 0: a copy in its place
+  Sourced<double> activation_saved{};                  ///< per element of f: gate, silu(gate), up, product
+  // There while the kernels of a norm run and no longer, per element, beyond what it saves and its output.
+  Sourced<double> norm_forward_scratch{};
+  Sourced<double> norm_backward_scratch{};
+  Sourced<std::int64_t> activation_backward_in_place{};  ///< 1: gradients are written over gate and up
+  // The same of the MLP where a tiled one is another module.
+  std::optional<Sourced<double>> tiled_activation_saved{};
+  std::optional<Sourced<double>> tiled_activation_forward{};
+  std::optional<Sourced<double>> tiled_activation_backward{};
+
+  std::optional<Sourced<std::int64_t>> mlp_tile_tokens{};  ///< of a tiled MLP; absent: h of them
+  Sourced<std::int64_t> mlp_tiles_kept{};  ///< 1: what a tile saves stays for backward; 0: backward repeats each tile
+
+  Sourced<double> experts_combine_scratch{};  ///< while outputs of experts are weighed, backward; per slot and h
 
   // Loss head, bytes per logit.
-  Sourced<double> logits_peak_bytes{};  ///< at the peak, in backward; of the tile when tiled
-  Sourced<double> logits_kept_bytes{};  ///< from forward to backward, untiled
-  Sourced<Bytes> loss_tile_bytes{};     ///< tiled: ceil(b·s·V·4 / this) tiles
+  Sourced<double> logits_peak_bytes{};     ///< at the peak, in backward; of the tile when tiled
+  Sourced<double> logits_kept_bytes{};     ///< from forward to backward, untiled
+  Sourced<double> logits_forward_bytes{};  ///< at the peak of forward, untiled
+  /// Reserved and free at that of backward, untiled: in blocks that none of its requests fits.
+  Sourced<double> logits_stranded_bytes{};
+  Sourced<Bytes> loss_tile_bytes{};  ///< tiled: ceil(b·s·V·4 / this) tiles
   Sourced<LossTiling> loss_tiling{};
   std::optional<Sourced<std::int64_t>> loss_tile_tokens{};  ///< present where loss_tiling is `tokens`
   std::optional<Sourced<std::int64_t>> loss_tiles{};        ///< present where it is `count`
@@ -186,6 +203,8 @@ struct Framework {
   Sourced<std::int64_t> checkpoint_offload_prefetch{};              ///< layers fetched back ahead of their backward
   std::optional<Sourced<std::int64_t>> checkpoint_offload_stash{};  ///< copies out in flight before compute waits
   Sourced<PinnedBlocks> pinned_blocks{};
+  Sourced<std::int64_t>
+      recompute_reentrant{};  ///< 1: output and incoming gradient stay until the whole backward is done
   Sourced<std::int64_t> recompute_early_stop{};  ///< 1: recompute ends at the last tensor that backward needs
   Sourced<SelectiveRecompute> selective_recompute{};
 
@@ -198,6 +217,7 @@ struct Framework {
   Sourced<Duration> fixed_time_per_step{};
 
   // Device memory that no tensor of the model owns.
+  Sourced<double> position_table_bytes{};  ///< per token of the whole sequence and element of a head
   Sourced<Bytes> context_memory{};
   Sourced<Bytes> nccl_memory_per_communicator{};
   Sourced<Bytes> workspace_memory{};

@@ -93,7 +93,7 @@ class Accountant {
         entries_.push_back({.at = at, .sign = sign, .op = op, .account = static_cast<std::uint32_t>(account)});
       };
       for (const TensorId id : flat.op->allocs) {
-        enter(id, rank_.spans[op].begin, 1);
+        enter(id, flat.op->in_place ? rank_.spans[op].end : rank_.spans[op].begin, 1);
       }
       note_side_use(instance, *flat.op, rank_.spans[op].end);
       for (const TensorId id : flat.op->frees) {

@@ -90,7 +90,31 @@ class LayerPass {
     mark_checkpoint();
   }
 
+  /// A re-entrant checkpoint runs its backward inside its own: what went in, what came out of it again and the gradient
+  /// of that are arguments and locals until it returns (torch/utils/checkpoint.py, CheckpointFunction.backward).
+  void hold_ends(Body& backward) {
+    for (Op& op : backward.ops) {
+      const bool last = std::any_of(op.writes.begin(), op.writes.end(),
+                                    [this](TensorId id) { return block_.tensor(id).port == Port::grad_input; });
+      for (std::size_t i = 0; last && i < block_.tensors.size(); ++i) {
+        const Port port = block_.tensors[i].port;
+        const auto copy = again_.find(i);
+        if (port == Port::input || port == Port::grad_output) {
+          hold(op, TensorId(i));
+        } else if (port == Port::output && copy != again_.end()) {
+          hold(op, copy->second);
+        }
+      }
+    }
+  }
+
  private:
+  static void hold(Op& op, TensorId id) {
+    if (!reads(op, id)) {
+      op.reads.push_back(id);
+    }
+  }
+
   Op clone(Op op, const Body& forward, Body& backward, std::map<std::int32_t, std::int32_t>& loops) {
     op.recomputed = true;
     op.name += "_again";
@@ -119,6 +143,9 @@ class LayerPass {
         copy = again_.emplace(id.index(), block_.add(std::move(tensor))).first;
       }
       replace_write(op, id, copy->second);
+    }
+    for (TensorId& id : op.scratch) {
+      id = block_.add(like(block_.tensor(id), block_.tensor(id).name + "_again"));
     }
     return op;
   }
@@ -213,7 +240,13 @@ class RecomputePass final : public Strategy {
     const std::set<std::size_t> kept = keep_whole(context, graph);
     for (std::size_t i = 0; i < graph.templates.size(); ++i) {
       if (graph.templates[i].kind == BlockKind::layer && kept.count(i) == 0) {
-        LayerPass(graph.templates[i], context).run(context.framework->recompute_early_stop.value != 0);
+        // A re-entrant checkpoint is an ordinary forward call: it ends where the layer does.
+        const bool reentrant = context.framework->recompute_reentrant.value != 0;
+        LayerPass layer(graph.templates[i], context);
+        layer.run(!reentrant && context.framework->recompute_early_stop.value != 0);
+        if (reentrant && context.plan->recompute == Recompute::full) {
+          layer.hold_ends(graph.templates[i].body(Phase::backward));
+        }
       }
     }
   }

@@ -313,7 +313,8 @@ class LossTiling {
 };
 
 /// MLP and loss computed in tiles of the sequence (ALST, arXiv 2506.13996 §3.1): backward repeats the forward of each
-/// tile, so only the input stays.
+/// tile, so only the input stays. Where tiles are left to autograd, all that they save stays and only gradients are
+/// those of one tile.
 class Tiling final : public Strategy {
  public:
   std::string name() const override { return "tiling"; }
@@ -350,11 +351,15 @@ class Tiling final : public Strategy {
     // FPDT takes half of an attention chunk at a time (Megatron-DeepSpeed model/transformer.py, fpdt_FFN_chunk_size).
     const std::int64_t chunks = context.plan->sequence_chunks();
     const std::int64_t tokens = local_tokens(graph, block, forward, Region::mlp);
-    const std::int64_t trips = chunks > 1 ? std::min(tokens, 2 * chunks) : ceil_div(tokens, context.model->hidden);
+    const auto& tile = context.framework->mlp_tile_tokens;
+    const std::int64_t trips =
+        chunks > 1 ? std::min(tokens, 2 * chunks) : ceil_div(tokens, tile ? tile->value : context.model->hidden);
     if (trips <= 1) {
       return;
     }
-    repeat_forward(block, forward, backward, Region::mlp);
+    if (chunks > 1 || context.framework->mlp_tiles_kept.value == 0) {
+      repeat_forward(block, forward, backward, Region::mlp);
+    }
     make_loop(block, forward, Region::mlp, "mlp_tiles", trips);
     make_loop(block, backward, Region::mlp, "mlp_tiles", trips);
   }

@@ -45,6 +45,23 @@ std::int64_t bucket_bytes(const strategies::PlanContext& context, const workload
   return static_cast<std::int64_t>(elements * wire * (f.reduce_bucket_kept.value + f.reduce_bucket_transient.value));
 }
 
+/// What the allocator has left over between untiled logits, if those are there at the peak.
+std::int64_t stranded_bytes(const spec::Framework& framework, const workload::OpGraph& graph,
+                            const memory::Usage& gpu) {
+  if (gpu.at_peak.at(static_cast<std::size_t>(workload::MemoryKind::logits)) == 0) {
+    return 0;
+  }
+  for (const workload::BlockTemplate& block : graph.templates) {
+    for (const workload::Tensor& tensor : block.tensors) {
+      if (tensor.kind == workload::MemoryKind::logits && tensor.loop < 0) {
+        const auto logits = static_cast<double>(workload::local_elements(tensor, graph.mesh));
+        return static_cast<std::int64_t>(framework.logits_stranded_bytes.value * logits);
+      }
+    }
+  }
+  return 0;
+}
+
 /// Host bytes as the allocator takes them: pinned blocks are powers of two (PyTorch CachingHostAllocator).
 std::int64_t host_bytes(const spec::Framework& framework, const memory::Usage& host) {
   const bool rounded = framework.pinned_blocks.value == spec::PinnedBlocks::power_of_two;
@@ -115,8 +132,12 @@ void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& e
   const spec::Framework& f = entry.framework;
   const std::int64_t buckets =
       bucket_bytes({.model = &scenario.model, .framework = &entry.framework, .plan = &entry.plan}, graph);
-  const std::int64_t allocated = books.gpu.peak + buckets;
-  const auto reserved = static_cast<std::int64_t>(static_cast<double>(allocated) * f.fragmentation.value);
+  const auto positions =
+      static_cast<std::int64_t>(f.position_table_bytes.value * static_cast<double>(entry.plan.sequence_length) *
+                                static_cast<double>(workload::query_head_dim(scenario.model)));
+  const std::int64_t allocated = books.gpu.peak + buckets + positions;
+  const auto reserved = static_cast<std::int64_t>(static_cast<double>(allocated) * f.fragmentation.value) +
+                        stranded_bytes(f, graph, books.gpu);
   const std::int64_t nccl = f.nccl_memory_per_communicator.value.value() * communicators(graph);
   const std::int64_t context = f.context_memory.value.value();
   const std::int64_t workspace = f.workspace_memory.value.value();
@@ -129,6 +150,9 @@ void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& e
         {.name = name(static_cast<workload::MemoryKind>(kind)), .bytes = Bytes(books.gpu.at_peak.at(kind))});
   }
   figures.memory.push_back({.name = "reduction_buckets", .bytes = Bytes(buckets)});
+  if (positions > 0) {
+    figures.memory.push_back({.name = "position_table", .bytes = Bytes(positions)});
+  }
   figures.memory.push_back({.name = "fragmentation", .bytes = Bytes(reserved - allocated)});
   figures.memory.push_back({.name = "kernel_workspace", .bytes = Bytes(workspace)});
   figures.memory.push_back({.name = "nccl", .bytes = Bytes(nccl)});

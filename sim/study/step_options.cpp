@@ -26,6 +26,9 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
   const spec::Framework& f = entry.framework;
   const bool gated = model.mlp_kind == workload::MlpKind::gated;
   constexpr double kBf16 = 2.0;
+  const auto of_mlp = [&](const std::optional<spec::Sourced<double>>& tiled, const spec::Sourced<double>& whole) {
+    return plan.tiled_mlp && tiled ? tiled->value : whole.value;
+  };
   const strategies::OptimizerBytes optimizer = strategies::optimizer_bytes(f, plan);
   const strategies::OptimizerBytes matrices = strategies::matrix_bytes(f, plan);
   workload::ElementwiseCosts costs{
@@ -33,8 +36,8 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
       .norm_backward = f.norm_backward.value,
       .rope_forward = f.rope_forward.value,
       .rope_backward = f.rope_backward.value,
-      .activation_forward = f.activation_forward.value,
-      .activation_backward = f.activation_backward.value,
+      .activation_forward = of_mlp(f.tiled_activation_forward, f.activation_forward),
+      .activation_backward = of_mlp(f.tiled_activation_backward, f.activation_backward),
       .residual_forward = f.residual_forward.value,
       .residual_backward = f.residual_backward.value,
       .loss_forward = f.loss_forward.value,
@@ -47,13 +50,21 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
       // The profile counts forward and backward together.
       .loss_launches = std::max<std::int64_t>(
           1, whole(static_cast<double>(f.loss_kernels.value) / (1.0 + std::max(1.0, f.backward_kernels.value)))),
-      .norm_saved = whole(f.norm_saved.value),
+      .norm_saved = std::max<std::int64_t>(0, whole(f.norm_saved.value - (f.norm_saves_input.value != 0 ? kBf16 : 0))),
+      .norm_keeps_input = f.norm_saves_input.value != 0,
+      .norm_forward_scratch = whole(f.norm_forward_scratch.value),
+      .norm_backward_scratch = whole(f.norm_backward_scratch.value),
       // The profile counts gate, up and their product as well, which are tensors of the graph.
-      .activation_saved = gated ? std::max<std::int64_t>(0, whole(f.activation_saved.value - 3 * kBf16)) : 0,
+      .activation_saved =
+          gated ? std::max<std::int64_t>(0, whole(of_mlp(f.tiled_activation_saved, f.activation_saved) - 3 * kBf16))
+                : 0,
+      .experts_combine_scratch = whole(f.experts_combine_scratch.value),
+      .activation_in_place = f.activation_backward_in_place.value != 0 && !(plan.tiled_mlp && f.tiled_activation_saved),
       .logits_kept = whole(f.logits_kept_bytes.value),
-      .logits_forward_workspace = 4,
+      .logits_forward_workspace =
+          std::max<std::int64_t>(0, whole(f.logits_forward_bytes.value - f.logits_kept_bytes.value - kBf16)),
       .logits_backward_workspace =
-          std::max<std::int64_t>(1, whole(f.logits_peak_bytes.value - f.logits_kept_bytes.value - kBf16)),
+          std::max<std::int64_t>(0, whole(f.logits_peak_bytes.value - f.logits_kept_bytes.value - kBf16)),
       .quantise_traffic = f.quantise_traffic.value,
       .quantise_weight_traffic = f.quantise_weight_traffic.value,
       .quantise_launches = f.quantise_kernels.value,

@@ -64,10 +64,43 @@ AttentionProjection::Outputs AttentionProjection::forward(TensorId x) {
   project("q_proj", wq_, extents_.q, q);
   project("k_proj", wk_, extents_.k, k);
   project("v_proj", wv_, extents_.v, v);
+  const auto [nq, nk] = normed(q, k);
   const TensorId rq = b_.activation("rope_q", extents_.q);
   const TensorId rk = b_.activation("rope_k", extents_.k);
-  b_.elementwise("rope", {q, k}, {rq, rk}, {{q, costs.rope_forward}, {k, costs.rope_forward}}, costs.rope_launches);
+  b_.elementwise("rope", {nq, nk}, {rq, rk}, {{nq, costs.rope_forward}, {nk, costs.rope_forward}}, costs.rope_launches);
   return {.q = rq, .k = rk, .v = v};
+}
+
+/// Queries and keys, each normalised if the model does that.
+std::pair<TensorId, TensorId> AttentionProjection::normed(TensorId q, TensorId k) {
+  if (b_.model_.qk_norm == QkNorm::none) {
+    return {q, k};
+  }
+  const ElementwiseCosts& costs = b_.options_.costs;
+  norm_inputs_ = {q, k};
+  const TensorId nq = b_.activation("normed_q", extents_.q);
+  const TensorId nk = b_.activation("normed_k", extents_.k);
+  norm_kept_ = {b_.activation("q_norm_kept", extents_.q, costs.norm_saved),
+                b_.activation("k_norm_kept", extents_.k, costs.norm_saved)};
+  b_.elementwise("qk_norm", {q, k}, {nq, nk, norm_kept_[0], norm_kept_[1]},
+                 {{q, costs.norm_forward}, {k, costs.norm_forward}}, 2 * costs.norm_launches);
+  return {nq, nk};
+}
+
+std::pair<TensorId, TensorId> AttentionProjection::normed_backward(TensorId d_nq, TensorId d_nk) {
+  if (b_.model_.qk_norm == QkNorm::none) {
+    return {d_nq, d_nk};
+  }
+  const ElementwiseCosts& costs = b_.options_.costs;
+  const TensorId d_q = b_.activation("d_q", extents_.q);
+  const TensorId d_k = b_.activation("d_k", extents_.k);
+  std::vector<TensorId> reads{d_nq, d_nk, norm_kept_[0], norm_kept_[1]};
+  if (costs.norm_keeps_input) {
+    reads.insert(reads.end(), norm_inputs_.begin(), norm_inputs_.end());
+  }
+  b_.elementwise("qk_norm_backward", std::move(reads), {d_q, d_k},
+                 {{d_nq, costs.norm_backward}, {d_nk, costs.norm_backward}}, 2 * costs.norm_launches);
+  return {d_q, d_k};
 }
 
 AttentionProjection::Outputs AttentionProjection::latent_forward(TensorId x) {
@@ -115,10 +148,12 @@ std::vector<TensorId> AttentionProjection::backward(const Outputs& d) {
     return latent_backward(d);
   }
   const ElementwiseCosts& costs = b_.options_.costs;
-  const TensorId d_q = b_.activation("d_q", extents_.q);
-  const TensorId d_k = b_.activation("d_k", extents_.k);
-  b_.elementwise("rope_backward", {d.q, d.k}, {d_q, d_k}, {{d.q, costs.rope_backward}, {d.k, costs.rope_backward}},
+  const std::string what = b_.model_.qk_norm == QkNorm::none ? "d_" : "d_normed_of_";
+  const TensorId d_nq = b_.activation(what + "q", extents_.q);
+  const TensorId d_nk = b_.activation(what + "k", extents_.k);
+  b_.elementwise("rope_backward", {d.q, d.k}, {d_nq, d_nk}, {{d.q, costs.rope_backward}, {d.k, costs.rope_backward}},
                  costs.rope_launches);
+  const auto [d_q, d_k] = normed_backward(d_nq, d_nk);
   const TensorId from_q = b_.hidden("d_normed_q");
   const TensorId from_k = b_.hidden("d_normed_k");
   const TensorId from_v = b_.hidden("d_normed_v");

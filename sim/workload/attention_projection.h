@@ -1,5 +1,6 @@
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "sim/workload/block_builder.h"
@@ -32,6 +33,8 @@ class AttentionProjection {
 
  private:
   [[nodiscard]] BlockBuilder::Weight declare(const char* name, const Extent& in, const std::vector<Extent>& out);
+  [[nodiscard]] std::pair<TensorId, TensorId> normed(TensorId q, TensorId k);
+  [[nodiscard]] std::pair<TensorId, TensorId> normed_backward(TensorId d_nq, TensorId d_nk);
   [[nodiscard]] Outputs latent_forward(TensorId x);
   [[nodiscard]] std::vector<TensorId> latent_backward(const Outputs& d);
 
@@ -40,6 +43,7 @@ class AttentionProjection {
   std::vector<BlockBuilder::Weight> weights_{};
   BlockBuilder::Weight wq_{}, wk_{}, wv_{};
   TensorId x_{};
+  std::vector<TensorId> norm_inputs_{}, norm_kept_{};  ///< of queries and of keys, where those are normalised
   // Of multi-head latent attention only.
   Extent q_latent_extent_{}, kv_down_extent_{}, kv_latent_extent_{};
   std::vector<Extent> nope_{};

@@ -57,6 +57,8 @@ class BlockBuilder {
     body.ops.push_back(std::move(op));
     return body.ops.back();
   }
+  /// The op added last to the phase at hand.
+  [[nodiscard]] Op& last() { return block_.body(phase_).ops.back(); }
   void gemm(const std::string& name, TensorId a, TensorId b, TensorId c, GemmWork work) {
     add({.name = name, .work = std::move(work), .reads = {a, b}, .writes = {c}, .purpose = Purpose::gemm});
   }
@@ -67,6 +69,16 @@ class BlockBuilder {
          .work = ElementwiseWork{.traffic = std::move(traffic), .launches = launches * factor},
          .reads = std::move(reads),
          .writes = std::move(writes)});
+  }
+  /// The op added last works on so many bytes for each element of `id`, and keeps none of them.
+  void scratch_like(TensorId id, std::int64_t bytes) {
+    if (bytes > 0) {
+      Tensor tensor = block_.tensor(id);
+      tensor.name = last().name + "_scratch";
+      tensor.port = Port::none;
+      tensor.element_bytes = bytes;
+      last().scratch.push_back(block_.add(std::move(tensor)));
+    }
   }
   /// The host is busy with something that no kernel shows.
   void host_time(const std::string& name, Duration time) {

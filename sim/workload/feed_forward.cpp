@@ -83,6 +83,7 @@ std::vector<TensorId> FeedForward::backward(TensorId d_y) {
   reads = BlockBuilder::joined(std::move(reads), more);
   b_.elementwise(p + "activation_backward", reads, writes, b_.fan_in({{d_product, costs.activation_backward}}, reads),
                  costs.activation_launches);
+  b_.last().in_place = costs.activation_in_place;
   const std::string d_x = "d_" + b_.block_.tensor(x_).name;
   const Extent hidden{.dim = Dim::hidden, .size = b_.model_.hidden};
   // What goes home from the experts is one tensor, in which both products add up.

@@ -68,6 +68,7 @@ std::vector<TensorId> MixtureOfExperts::backward(TensorId d_y) {
   const TensorId d_probabilities = b_.activation("d_router_probabilities", {choices_}, 4);
   b_.elementwise("unpermute_backward", {d_y, expert_out_, probabilities_}, {d_out, d_probabilities},
                  {{d_y, kRead}, {d_out, kCopy}}, kPermuteKernels);
+  b_.scratch_like(d_out, b_.options_.costs.experts_combine_scratch);
   std::vector<TensorId> d_routed = experts_->backward(d_out);
   std::vector<TensorId> d_x{b_.hidden("d_normed1_routed")};
   b_.elementwise("permute_backward", d_routed, {d_x.back()},

@@ -206,6 +206,7 @@ struct Op {
   CreditSet release{};
   bool recomputed{};  ///< repeats work of the forward pass: no model FLOPs
   bool host_waits{};  ///< the host issues nothing more until this op is done
+  bool in_place{};    ///< what it writes takes the place of what it reads for the last time
   bool drains{};      ///< the host first waits for the compute ops issued before (.item(), a synchronisation)
 };
 

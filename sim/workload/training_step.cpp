@@ -75,6 +75,7 @@ class LayerBuilder {
     t_.norm_kept = kept("norm_kept");
     b_.elementwise("norm", {t_.x, t_.small.value}, {t_.normed, t_.norm_kept}, {{t_.x, costs_.norm_forward * norms_}},
                    costs_.norm_launches);
+    b_.scratch_like(t_.x, costs_.norm_forward_scratch);
     t_.qkv = projection_->forward(t_.normed);
     b_.in(Phase::forward, Region::core_attention);
     t_.o = b_.activation("o", extents_.o);
@@ -110,6 +111,7 @@ class LayerBuilder {
     t_.norm1_kept = kept("norm1_kept");
     b_.elementwise("norm1", {t_.x1, t_.small.value}, {t_.normed1, t_.norm1_kept},
                    {{t_.x1, costs_.norm_forward * norms_}}, costs_.norm_launches);
+    b_.scratch_like(t_.x1, costs_.norm_forward_scratch);
   }
 
   void mlp_forward() {
@@ -144,10 +146,14 @@ class LayerBuilder {
       return;
     }
     d_x1_ = b_.hidden("d_x1");
-    d_normed.insert(d_normed.end(), {t_.x1, t_.norm1_kept, d_y_, t_.small.value});
+    if (costs_.norm_keeps_input) {
+      d_normed.push_back(t_.x1);
+    }
+    d_normed.insert(d_normed.end(), {t_.norm1_kept, d_y_, t_.small.value});
     b_.elementwise("norm1_backward", d_normed, {d_x1_},
-                   b_.fan_in({{t_.x1, costs_.norm_backward * norms_ + costs_.residual_backward}}, d_normed),
+                   b_.fan_in({{d_y_, costs_.norm_backward * norms_ + costs_.residual_backward}}, d_normed),
                    costs_.norm_launches);
+    b_.scratch_like(d_y_, costs_.norm_backward_scratch);
   }
 
   /// Of the MLP's own norm, where both branches have one.
@@ -156,6 +162,7 @@ class LayerBuilder {
     d_normed.insert(d_normed.end(), {t_.x, t_.norm1_kept, t_.small.value});
     b_.elementwise("norm1_backward", d_normed, {d_branch}, b_.fan_in({{t_.x, costs_.norm_backward * norms_}}, d_normed),
                    costs_.norm_launches);
+    b_.scratch_like(t_.x, costs_.norm_backward_scratch);
     return d_branch;
   }
 
@@ -188,6 +195,7 @@ class LayerBuilder {
     b_.elementwise("norm_backward", d_normed, BlockBuilder::with_gradient({d_x}, t_.small),
                    b_.fan_in({{t_.x, costs_.norm_backward * norms_ + adds * costs_.residual_backward}}, d_normed),
                    costs_.norm_launches);
+    b_.scratch_like(t_.x, costs_.norm_backward_scratch);
     std::vector<BlockBuilder::Weight> weights = projection_->weights();
     weights.insert(weights.end(), {t_.wo, t_.small});
     b_.accumulate("accumulate_attention", weights);
@@ -294,6 +302,7 @@ void build_head(const Transformer& model, const StepOptions& options, BlockTempl
   const TensorId normed = b.hidden("normed");
   const TensorId kept = b.activation("norm_kept", {{.dim = Dim::hidden, .size = model.hidden}}, costs.norm_saved);
   b.elementwise("final_norm", {x, small.value}, {normed, kept}, {{x, costs.norm_forward}}, costs.norm_launches);
+  b.scratch_like(x, costs.norm_forward_scratch);
   b.in(Phase::forward, Region::loss);
   const TensorId logits = logits_like("logits", 2);
   b.gemm("head", normed, w.value, logits, {.m = kRows, .n = {Dim::vocab}, .k = {Dim::hidden}});
@@ -311,6 +320,7 @@ void build_head(const Transformer& model, const StepOptions& options, BlockTempl
   const TensorId d_x = b.hidden("d_x", Port::grad_input);
   b.elementwise("final_norm_backward", {d_normed, x, kept, small.value}, BlockBuilder::with_gradient({d_x}, small),
                 {{x, costs.norm_backward}}, costs.norm_launches);
+  b.scratch_like(x, costs.norm_backward_scratch);
   b.accumulate("accumulate_head", {w, small});
 }
 

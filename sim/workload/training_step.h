@@ -18,8 +18,12 @@ struct ElementwiseCosts {
   double loss_forward{}, loss_backward{};              ///< per logit
   std::int64_t backward_launches{1};                   ///< kernels of a backward per kernel of its forward
   std::int64_t norm_launches{1}, rope_launches{1}, activation_launches{1}, residual_launches{1}, loss_launches{1};
-  std::int64_t norm_saved{};                  ///< bytes per element kept for backward beside input and output
-  std::int64_t activation_saved{};            ///< per ffn element beside gate, up and the product
+  std::int64_t norm_saved{};    ///< bytes per element kept for backward beside input and output
+  bool norm_keeps_input{true};  ///< the backward of a norm reads its input
+  std::int64_t norm_forward_scratch{}, norm_backward_scratch{};  ///< per element, while a norm runs
+  std::int64_t activation_saved{};                               ///< per ffn element beside gate, up and the product
+  std::int64_t experts_combine_scratch{};     ///< per hidden element of a slot, while its output is weighed, backward
+  bool activation_in_place{};                 ///< its backward writes the gradients over gate and up
   std::int64_t logits_kept{4};                ///< per logit, from loss forward to loss backward
   std::int64_t logits_forward_workspace{4};   ///< per logit, beside the bf16 logits and what is kept
   std::int64_t logits_backward_workspace{6};  ///< per logit, beside what was kept and the bf16 gradient

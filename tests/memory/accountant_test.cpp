@@ -137,6 +137,26 @@ TEST(Accountant, FreesBeforeItAllocatesAtOneInstant) {
   EXPECT_EQ(account(graph, schedule, rank).gpu.peak, 50);
 }
 
+TEST(Accountant, GradientsInPlaceTakeNothingBeside) {
+  // 50 bytes are written over 50 that are read for the last time: 100 apart, 50 in place.
+  for (const bool in_place : {false, true}) {
+    workload::OpGraph graph;
+    workload::BlockTemplate block{.name = "layer", .instances = 1};
+    const TensorId a = block.add(tensor("a", 50));
+    const TensorId b = block.add(tensor("b", 50));
+    block.body(Phase::forward).ops = {{.name = "make", .allocs = {a}},
+                                      {.name = "replace", .allocs = {b}, .frees = {a}, .in_place = in_place},
+                                      {.name = "use", .frees = {b}}};
+    graph.templates.push_back(block);
+    graph.roles.push_back({.program = {{.last_micro_batch = true}}});
+    const workload::Schedule schedule = workload::unroll(graph, 0);
+    const results::RankTimeline rank{.spans = {{.begin = Instant(0), .end = Instant(5)},
+                                               {.begin = Instant(5), .end = Instant(9)},
+                                               {.begin = Instant(9), .end = Instant(12)}}};
+    EXPECT_EQ(account(graph, schedule, rank).gpu.peak, in_place ? 50 : 100);
+  }
+}
+
 TEST(Accountant, ALoopHoldsOneTripAtATime) {
   // 90 tokens in three trips: the inner tensor takes 30, the outer one all of its 90.
   workload::OpGraph graph;

@@ -55,6 +55,25 @@ INSTANTIATE_TEST_SUITE_P(Passes, RecomputeTest,
                                          Repeated{"ring", MeshAxis::ring, Purpose::ring}),
                          [](const auto& each) { return std::string(each.param.pass); });
 
+TEST(Recompute, a_reentrant_checkpoint_holds_its_ends_to_the_end) {
+  // The inputs, the outputs made again and their gradient: under DeepSpeed until the last op has written d_x.
+  for (const auto& [name, held] : {std::pair{"deepspeed-hf", true}, std::pair{"trl-fsdp2", false}}) {
+    lab::Bench bench = lab::bench("llama-3.1-8b", recomputing(Recompute::full, MeshAxis::data, 1));
+    bench.framework = lab::framework(name);
+    const OpGraph graph = bench.after({"recompute"});
+    const BlockTemplate& layer = lab::layer_of(graph);
+    const std::vector<Op>& ops = layer.body(Phase::backward).ops;
+    const auto last = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.name == "norm_backward"; });
+    ASSERT_NE(last, ops.end());
+    std::set<std::string> freed;
+    for (const TensorId id : last->frees) {
+      freed.insert(layer.tensor(id).name);
+    }
+    EXPECT_EQ(freed.count("d_y"), held ? 1U : 0U) << name;
+    EXPECT_EQ(freed.count("y_again"), held ? 1U : 0U) << name;
+  }
+}
+
 TEST(Recompute, with_tensor_parallelism_makes_fourteen_collectives) {
   if (!lab::has("tensor")) {
     GTEST_SKIP() << "tensor is not in the catalogue";
@@ -247,6 +266,7 @@ TEST(Recompute, selective_repeats_every_second_product_where_that_is_the_list) {
 
 TEST(Recompute, early_stop_ends_at_the_last_tensor_that_backward_reads) {
   lab::Bench bench = lab::bench("llama-3.1-8b", recomputing(Recompute::full, MeshAxis::data, 1));
+  bench.framework.recompute_reentrant.value = 0;
   bench.framework.recompute_early_stop.value = 1;
   const OpGraph graph = bench.after({"recompute"});
   for (const Op& op : lab::layer_of(graph).body(Phase::backward).ops) {

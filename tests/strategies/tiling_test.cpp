@@ -124,6 +124,26 @@ TEST(Tiling, liger_takes_tiles_whose_logits_are_as_large_as_the_hidden_states) {
   EXPECT_TRUE(head_body(graph, Phase::backward).loops.empty()) << "all in the forward pass";
 }
 
+TEST(Tiling, tiles_left_to_autograd_keep_all_they_save_and_repeat_nothing) {
+  // TRL: tiles of 16,384 tokens; 65,536 make 4. Gate, up and product stay whole, gradients are those of a tile.
+  const lab::Bench trl = of_framework("trl-fsdp2", tiled(65536));
+  const OpGraph graph = trl.after({"tiling"});
+  const BlockTemplate& layer = lab::layer_of(graph);
+  ASSERT_EQ(layer.body(Phase::backward).loops.size(), 1U);
+  EXPECT_EQ(layer.body(Phase::backward).loops[0].trips, 4);
+  for (const auto& [name, phase, tokens] :
+       {std::tuple{"up", Phase::forward, 65536LL}, std::tuple{"product", Phase::forward, 65536LL},
+        std::tuple{"d_up", Phase::backward, 16384LL}}) {
+    const auto found = std::find_if(layer.tensors.begin(), layer.tensors.end(),
+                                    [name = name](const Tensor& each) { return each.name == name; });
+    ASSERT_NE(found, layer.tensors.end());
+    EXPECT_EQ(held_bytes(graph, layer.body(phase), *found).value(), tokens * 14336 * 2) << name;
+  }
+  for (const Op& op : layer.body(Phase::backward).ops) {
+    EXPECT_FALSE(op.recomputed) << op.name;
+  }
+}
+
 TEST(Tiling, a_number_of_tiles_is_one_at_any_length) {
   for (const std::int64_t tokens : {8192, 1 << 20}) {
     const OpGraph graph = of_framework("torchtitan", tiled(tokens)).after({"tiling"});

@@ -31,6 +31,61 @@ TEST(TrainingStep, llama_counts_its_matrices_and_half_the_square) {
   EXPECT_DOUBLE_EQ(executed_flops(graph).value(), 6 * kMatrices * kTokens + 14.0 * 32 * 32 * 128 * kPairs);
 }
 
+const Tensor& named(const BlockTemplate& block, const std::string& name) {
+  return *std::find_if(block.tensors.begin(), block.tensors.end(),
+                       [&name](const Tensor& tensor) { return tensor.name == name; });
+}
+
+const Op& op_named(const Body& body, const std::string& name) {
+  return *std::find_if(body.ops.begin(), body.ops.end(), [&name](const Op& op) { return op.name == name; });
+}
+
+TEST(TrainingStep, norms_of_queries_and_keys_move_and_keep_bytes_and_compute_nothing) {
+  // qwen3-8b: 32 query and 8 key heads of 128, normalised before they are rotated; eager: 6 B an element stay.
+  const ElementwiseCosts eager{.norm_forward = 36, .norm_backward = 84, .norm_saved = 6, .norm_keeps_input = false};
+  Transformer qwen = model("qwen3-8b");
+  const OpGraph graph = build_training_step(qwen, {.sequence_length = 1000, .costs = eager});
+  const BlockTemplate& layer = graph.templates[1];
+  EXPECT_EQ(local_bytes(named(layer, "q_norm_kept"), graph.mesh).value(), 1000 * 32 * 128 * 6);
+  EXPECT_EQ(local_bytes(named(layer, "k_norm_kept"), graph.mesh).value(), 1000 * 8 * 128 * 6);
+  for (const auto& [phase, op, bytes] :
+       {std::tuple{Phase::forward, "qk_norm", 36.0}, std::tuple{Phase::backward, "qk_norm_backward", 84.0}}) {
+    const auto& traffic = std::get<ElementwiseWork>(op_named(layer.body(phase), op).work).traffic;
+    ASSERT_EQ(traffic.size(), 2U) << op;
+    EXPECT_EQ(traffic[0].bytes_per_element, bytes) << op;
+    EXPECT_EQ(local_elements(layer.tensor(traffic[0].tensor), graph.mesh), 1000 * 32 * 128) << op;
+    EXPECT_EQ(local_elements(layer.tensor(traffic[1].tensor), graph.mesh), 1000 * 8 * 128) << op;
+  }
+  qwen.qk_norm = QkNorm::none;
+  EXPECT_EQ(model_flops(build_training_step(qwen, {.sequence_length = 1000})).value(), model_flops(graph).value());
+}
+
+TEST(TrainingStep, a_norm_that_saves_a_copy_lets_its_input_go) {
+  for (const bool keeps : {true, false}) {
+    OpGraph graph =
+        build_training_step(model("llama-3.1-8b"), {.sequence_length = 1000, .costs = {.norm_keeps_input = keeps}});
+    place_lifetimes(graph);
+    const BlockTemplate& layer = graph.templates[1];
+    const Op& residual = op_named(layer.body(Phase::forward), "residual1");
+    const bool freed = std::any_of(residual.frees.begin(), residual.frees.end(),
+                                   [&](TensorId id) { return layer.tensor(id).name == "x1"; });
+    EXPECT_EQ(freed, !keeps);
+  }
+}
+
+TEST(TrainingStep, what_a_norm_works_on_is_gone_when_it_is_done) {
+  OpGraph graph =
+      build_training_step(model("llama-3.1-8b"), {.sequence_length = 1000, .costs = {.norm_backward_scratch = 12}});
+  place_lifetimes(graph);
+  const BlockTemplate& layer = graph.templates[1];
+  const Op& norm = op_named(layer.body(Phase::backward), "norm1_backward");
+  ASSERT_EQ(norm.scratch.size(), 1U);
+  EXPECT_EQ(local_bytes(layer.tensor(norm.scratch[0]), graph.mesh).value(), 1000 * 4096 * 12);
+  for (const auto& list : {norm.allocs, norm.frees}) {
+    EXPECT_NE(std::find(list.begin(), list.end(), norm.scratch[0]), list.end());
+  }
+}
+
 TEST(TrainingStep, batch_and_micro_batches_multiply) {
   const Transformer llama = model("llama-3.1-8b");
   const double one = model_flops(build_training_step(llama, {.sequence_length = 8192})).value();
