@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <utility>
 
@@ -18,6 +17,8 @@ namespace ulysim::calibration {
 namespace {
 
 constexpr std::size_t kMostColumns = 64;
+constexpr double kLeastSeconds = 1e-12;
+constexpr double kMostSeconds = 1e12;
 
 struct Alias {
   std::string_view text{};
@@ -236,8 +237,8 @@ void read_collective(Row& row, const ImportHints& hints, const std::optional<Rat
   if (!seconds && busbw && busbw->value > 0.0) {
     seconds = size * factor / (busbw->value * 1e9);
   }
-  if (!seconds || *seconds <= 0.0) {
-    row.error("a time, or a bandwidth, above 0 is needed");
+  if (!seconds || *seconds < kLeastSeconds || *seconds > kMostSeconds) {
+    row.error("a time of 1 ps to 1e12 s, or a bandwidth, is needed");
     return;
   }
   sample.what = CollectiveRun{.collective = std::string(collective->name),
@@ -249,10 +250,6 @@ void read_collective(Row& row, const ImportHints& hints, const std::optional<Rat
   }
   sample.seconds = *seconds;
   sample.bus_bandwidth_gb_s = busbw ? busbw->value : size / *seconds / 1e9 * factor;
-  if (!std::isfinite(*sample.bus_bandwidth_gb_s)) {
-    row.error("its time is too short for its size");
-    return;
-  }
   read_common(row, sample);
   out.collective = out.samples.empty() || out.collective == collective->name ? collective->name : "several";
   out.ranks = ranks;
@@ -281,8 +278,8 @@ void read_gemm(Row& row, ImportedFile& out) {
   if (!seconds && tflops && tflops->value > 0.0) {
     seconds = flops / (tflops->value * 1e12);
   }
-  if (!seconds || *seconds <= 0.0 || !std::isfinite(flops / *seconds)) {
-    row.error("a time, or a rate, above 0 is needed");
+  if (!seconds || *seconds < kLeastSeconds || *seconds > kMostSeconds) {
+    row.error("a time of 1 ps to 1e12 s, or a rate, is needed");
     return;
   }
   Measurement sample{.what = kernel::Gemm{.m = *m,
