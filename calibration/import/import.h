@@ -30,6 +30,7 @@ struct Measurement {
   std::optional<double> tflops{};              ///< of a GEMM
   std::optional<double> spread{};              ///< relative
   std::int64_t runs{1};                        ///< that the source lists; 1 for one printed figure
+  std::string regime{};                        ///< "burst", "sustained"; empty when the source does not say
   std::string gpu{};                           ///< empty when the source does not name it
   std::string source{};                        ///< of a table with a column of that name
 };

@@ -42,10 +42,16 @@ bool is_rank_prefix(std::string_view word) {
          whole_number(word.substr(1, word.size() - 2)).has_value();
 }
 
-/// Drops "host-a:", "0:" and "[0]" before the content, whatever launcher put them there.
+/// "2026-07-09T10:11:12Z", which containers' logs put before a line.
+bool is_timestamp(std::string_view word) {
+  return word.size() >= 19 && word[4] == '-' && word[7] == '-' && word[10] == 'T';
+}
+
+/// Drops "host-a:", "0:", "[0]" and times before the content, whatever launcher put them there.
 void drop_prefix(std::vector<std::string_view>& words) {
   std::size_t prefixes = 0;
-  while (prefixes + 1 < words.size() && (words[prefixes].ends_with(':') || is_rank_prefix(words[prefixes]))) {
+  while (prefixes + 1 < words.size() &&
+         (words[prefixes].ends_with(':') || is_rank_prefix(words[prefixes]) || is_timestamp(words[prefixes]))) {
     ++prefixes;
   }
   words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(prefixes));

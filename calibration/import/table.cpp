@@ -160,6 +160,10 @@ void read_common(Row& row, Measurement& sample) {
   if (row.has("runs")) {
     sample.runs = row.count("runs").value_or(1);
   }
+  sample.regime = row.text("regime");
+  if (!sample.regime.empty() && sample.regime != "burst" && sample.regime != "sustained") {
+    row.error(fmt::format("'regime' is burst or sustained, not '{}'", shown(sample.regime)));
+  }
   sample.gpu = row.text("gpu");
   sample.source = row.text("source");
 }

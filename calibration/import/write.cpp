@@ -96,6 +96,7 @@ std::vector<Cell> cells_of_sample(const Measurement& sample, const std::string& 
           cell("tflops", sample.tflops),
           cell("spread", sample.spread),
           cell("runs", std::optional(sample.runs)),
+          cell("regime", sample.regime),
           cell("gpu", printable(sample.gpu)),
           cell("source", source)};
 }

@@ -89,7 +89,7 @@ TEST(NcclText, TheRanksOfAnAllReduceFollowFromItsTwoBandwidths) {
 TEST(NcclText, LaunchersTagsAreTakenOff) {
   const ImportedFile tagged = import_text(
       "[1,0]<stdout>:  262144  4096 float none -1 [1,0]<stdout>: 161.17 1.63 1.52 0 151.94 1.73 1.62 N/A\n"
-      "0:  524288 8192 float none -1 212.76 2.46 2.31 0 223.82 2.34 2.20 N/A\n"
+      "2026-07-09T10:11:12Z 0:  524288 8192 float none -1 212.76 2.46 2.31 0 223.82 2.34 2.20 N/A\n"
       "[0] 2048 32 float none -1 106.88 0.02 0.02 0 0: 111.25 0.02 0.02 N/A\n",
       "f", {});
   EXPECT_EQ(tagged.collective, "all_to_all");

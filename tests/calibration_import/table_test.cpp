@@ -30,13 +30,14 @@ TEST(Table, APastedMarkdownTableTellsItsCollectiveAndRanks) {
 // 2·1000³ FLOP in 1 ms are 2 TFLOP/s; 1 MB among 4 ranks in 10 us is 100 GB/s, times 3/4.
 TEST(Table, RowsOfBothKindsStandInOneTable) {
   const ImportedFile file = import_text(
-      "kind,collective,ranks,bytes,time_s,precision,m,n,k,gpu\n"
-      "gemm,,,,1e-3,bf16,1000,1000,1000,\"H100, 80 GB\"\n"
-      "collective,all_to_all,4,1000000,1e-5,,,,,\n",
+      "kind,collective,ranks,bytes,time_s,precision,m,n,k,gpu,regime\n"
+      "gemm,,,,1e-3,bf16,1000,1000,1000,\"H100, 80 GB\",sustained\n"
+      "collective,all_to_all,4,1000000,1e-5,,,,,,\n",
       "f", {});
   ASSERT_EQ(file.samples.size(), 2U);
   EXPECT_DOUBLE_EQ(*file.samples[0].tflops, 2.0);
   EXPECT_EQ(file.samples[0].gpu, "H100, 80 GB");
+  EXPECT_EQ(file.samples[0].regime, "sustained");
   EXPECT_DOUBLE_EQ(*file.samples[1].bus_bandwidth_gb_s, 75.0);
 }
 
