@@ -89,14 +89,18 @@ struct CollectiveKey {
   std::string collective{};
   std::int64_t ranks{};
   std::int64_t bytes{};
-  auto operator<=>(const CollectiveKey&) const = default;
+  bool operator<(const CollectiveKey& other) const {
+    return std::tie(collective, ranks, bytes) < std::tie(other.collective, other.ranks, other.bytes);
+  }
 };
 struct GemmKey {
   std::int64_t m{};
   std::int64_t n{};
   std::int64_t k{};
   std::int64_t batch{1};
-  auto operator<=>(const GemmKey&) const = default;
+  bool operator<(const GemmKey& other) const {
+    return std::tie(m, n, k, batch) < std::tie(other.m, other.n, other.k, other.batch);
+  }
 };
 
 const std::string& text_of(const Node* node, std::string_view key) {
@@ -115,6 +119,7 @@ double median(std::vector<double> values) {
 double spread(const std::vector<double>& values) {
   const double centre = median(values);
   std::vector<double> distances;
+  distances.reserve(values.size());
   for (const double value : values) {
     distances.push_back(std::abs(value - centre));
   }

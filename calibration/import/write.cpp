@@ -65,12 +65,12 @@ struct Cell {
   std::string csv{};
 };
 
-Cell cell(std::string name, const std::string& text) {
-  return {.name = std::move(name), .json = or_null(text), .csv = text};
+Cell cell(std::string_view name, const std::string& text) {
+  return {.name = std::string(name), .json = or_null(text), .csv = text};
 }
 template <class T>
-Cell cell(std::string name, const std::optional<T>& value) {
-  return {.name = std::move(name), .json = or_null(value), .csv = value ? number(*value) : std::string()};
+Cell cell(std::string_view name, const std::optional<T>& value) {
+  return {.name = std::string(name), .json = or_null(value), .csv = value ? number(*value) : std::string()};
 }
 
 /// One list of columns for JSON and CSV.
@@ -103,6 +103,7 @@ std::vector<Cell> cells_of_sample(const Measurement& sample, const std::string& 
 
 std::string json_object(const std::vector<Cell>& cells) {
   std::vector<std::string> parts;
+  parts.reserve(cells.size());
   for (const Cell& one : cells) {
     parts.push_back(fmt::format("{}: {}", json_string(one.name), one.json));
   }
@@ -118,6 +119,7 @@ std::string json_list(const std::vector<std::string>& items, std::string_view in
 
 std::string strings_json(const std::vector<std::string>& strings) {
   std::vector<std::string> items;
+  items.reserve(strings.size());
   for (const std::string& text : strings) {
     items.push_back(json_string(text));
   }
