@@ -54,6 +54,10 @@ void add_options(CLI::App& app, const Command& command, Arguments& arguments) {
       case Options::plan_name:
         add_list(app, "--plan", arguments.plans, "name of the plan (default: the first)");
         break;
+      case Options::import:
+        app.add_option("--collective", arguments.collective, "import: what a log measured that does not name it");
+        app.add_option("--ranks", arguments.ranks, "import: over how many ranks, where a log does not tell");
+        break;
       case Options::quiet:
         app.add_flag("-q,--quiet", arguments.quiet, "print nothing but errors");
         break;

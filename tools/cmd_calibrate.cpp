@@ -3,29 +3,35 @@
 #include <filesystem>
 
 #include "calibration/commands.h"
+#include "calibration/import/import.h"
 #include "hw_models/cost/kernel_profile.h"
 #include "hw_models/spec/load.h"
 #include "reports/output.h"
 #include "sim/base/check.h"
 #include "sim/base/named.h"
+#include "sim/base/parse_quantity.h"
 #include "tools/command.h"
 #include "tools/data_folder.h"
+#include "tools/emit.h"
 
 namespace ulysim::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
+fs::path make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw WorldError(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
+  }
+  return folder;
+}
+
 void fit(const std::string& gpu, const fs::path& catalog, const Arguments& arguments) {
   const calibration::FitOutput fitted = calibration::run_fit(catalog, gpu);
   if (arguments.out) {
-    const fs::path folder = *arguments.out;
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) {
-      throw WorldError(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
-    }
-    reports::write_output(folder / (fitted.profile_name + ".yaml"), fitted.profile_yaml_text);
+    reports::write_output(make_folder(*arguments.out) / (fitted.profile_name + ".yaml"), fitted.profile_yaml_text);
   }
   if (!arguments.quiet) {
     reports::write_stdout(fitted.report_text);
@@ -35,10 +41,56 @@ void fit(const std::string& gpu, const fs::path& catalog, const Arguments& argum
   }
 }
 
+calibration::ImportHints hints_of(const Arguments& arguments) {
+  calibration::ImportHints hints{.collective = arguments.collective};
+  if (arguments.ranks) {
+    const auto ranks = parse_count(*arguments.ranks);
+    if (ranks.index() != 0 || std::get<std::int64_t>(ranks) < 2) {
+      throw UsageError("--ranks needs a number of at least 2");
+    }
+    hints.ranks = std::get<std::int64_t>(ranks);
+  }
+  return hints;
+}
+
+/// Other people's measurements and machines: a table on the terminal, everything as JSON, the samples as CSV.
+int import(const Arguments& arguments) {
+  check_outputs(arguments);
+  const std::vector<std::string> paths(arguments.positional.begin() + 1, arguments.positional.end());
+  if (paths.empty()) {
+    throw UsageError("expected files to import");
+  }
+  const auto files = calibration::import_files(paths, hints_of(arguments));
+  bool text = !arguments.quiet;
+  const auto write = [&](const std::optional<std::string>& path, const std::string& content) {
+    if (path) {
+      text = text && *path != "-";
+      reports::write_output(*path, content);
+    }
+  };
+  write(arguments.json, calibration::to_json(files));
+  write(arguments.csv, calibration::to_csv(files));
+  if (arguments.out) {
+    const fs::path folder = make_folder(*arguments.out);
+    reports::write_output(folder / "samples.json", calibration::to_json(files));
+    reports::write_output(folder / "samples.csv", calibration::to_csv(files));
+  }
+  if (text) {
+    reports::write_stdout(calibration::to_text(files));
+  }
+  return kDone;
+}
+
 int run(const Arguments& arguments) {
-  static const std::vector<std::string> kActions{"fit", "show"};
+  static const std::vector<std::string> kActions{"import", "fit", "show"};
+  if (!arguments.positional.empty() && arguments.positional[0] == "import") {
+    return import(arguments);
+  }
   if (arguments.positional.size() != 2) {
-    throw UsageError("expected an action (fit or show) and a GPU (see 'ulysim list gpus')");
+    throw UsageError("expected an action: import and files, or fit or show and a GPU (see 'ulysim list gpus')");
+  }
+  if (arguments.json || arguments.csv || arguments.collective || arguments.ranks) {
+    throw UsageError("--json, --csv, --collective and --ranks belong to 'calibrate import'");
   }
   const std::string& action = arguments.positional[0];
   const std::string& gpu = arguments.positional[1];
@@ -58,11 +110,13 @@ int run(const Arguments& arguments) {
 
 Command calibrate_command() {
   return {.name = "calibrate",
-          .summary = "fit a GPU's kernel profile to samples, or show the one in use",
+          .summary = "read others' measurements, fit a GPU's kernel profile to samples, or show the one in use",
           .positional = "ACTION",
-          .positional_help = "fit GPU, or show GPU",
-          .options = {Options::folder, Options::quiet},
+          .positional_help = "import FILE..., fit GPU, or show GPU",
+          .options = {Options::folder, Options::formats, Options::import, Options::quiet},
           .examples =
+              "  ulysim calibrate import all_reduce.log alltoall.log --csv samples.csv\n"
+              "  ulysim calibrate import trace.json topology.xml --json -\n"
               "  ulysim calibrate show h100-sxm\n"
               "  ulysim calibrate fit h100-sxm -o profiles\n",
           .run = run};

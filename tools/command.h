@@ -38,12 +38,15 @@ struct Arguments {
   std::optional<std::string> csv{};
   std::optional<std::string> trace{};
   std::string stage{"scenario"};
+  // What an imported file does not say.
+  std::optional<std::string> collective{};
+  std::optional<std::string> ranks{};
   bool quiet{};
   bool no_color{};
 };
 
 /// Groups of options that a command takes.
-enum class Options : std::uint8_t { study, folder, formats, trace, stage, plan_name, quiet };
+enum class Options : std::uint8_t { study, folder, formats, trace, stage, plan_name, quiet, import };
 
 struct Command {
   std::string name{};
