@@ -142,6 +142,7 @@ constexpr std::array<Kind, 10> kKinds{{{"gpus", gpus},
 
 int run(const Arguments& arguments) {
   std::vector<std::string> names;
+  names.reserve(kKinds.size());
   for (const Kind& kind : kKinds) {
     names.emplace_back(kind.name);
   }

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
-#include <signal.h>
-
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>

@@ -77,6 +77,7 @@ std::vector<ValidationSummary> scoreboard(const std::vector<ValidationRow>& rows
   add_groups(
       rows, [](const ValidationRow& row) -> const std::string& { return row.source; }, out);
   std::vector<const ValidationRow*> all;
+  all.reserve(rows.size());
   for (const ValidationRow& row : rows) {
     all.push_back(&row);
   }

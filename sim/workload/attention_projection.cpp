@@ -12,6 +12,7 @@ AttentionExtents attention_extents(const Transformer& model) {
 
 std::vector<Dim> dims_of(const std::vector<Extent>& extents) {
   std::vector<Dim> dims;
+  dims.reserve(extents.size());
   for (const Extent& extent : extents) {
     dims.push_back(extent.dim);
   }
@@ -19,15 +20,15 @@ std::vector<Dim> dims_of(const std::vector<Extent>& extents) {
 }
 
 AttentionProjection::AttentionProjection(BlockBuilder& builder)
-    : b_(builder), extents_(attention_extents(builder.model_)) {
-  const Extent hidden{.dim = Dim::hidden, .size = b_.model_.hidden};
-  if (!b_.model_.mla) {
+    : b_(builder), extents_(attention_extents(builder.model())) {
+  const Extent hidden{.dim = Dim::hidden, .size = b_.model().hidden};
+  if (!b_.model().mla) {
     wq_ = declare("w_q", hidden, extents_.q);
     wk_ = declare("w_k", hidden, extents_.k);
     wv_ = declare("w_v", hidden, extents_.v);
     return;
   }
-  const MlaSpec& mla = *b_.model_.mla;
+  const MlaSpec& mla = *b_.model().mla;
   kv_latent_extent_ = {.dim = Dim::kv_latent, .size = mla.kv_lora_rank};
   kv_down_extent_ = {.dim = Dim::kv_down, .size = mla.kv_lora_rank + mla.qk_rope_head_dim};
   nope_ = {extents_.k.front(), {.dim = Dim::nope_dim, .size = mla.qk_nope_head_dim}};
@@ -50,10 +51,10 @@ BlockBuilder::Weight AttentionProjection::declare(const char* name, const Extent
 
 AttentionProjection::Outputs AttentionProjection::forward(TensorId x) {
   x_ = x;
-  if (b_.model_.mla) {
+  if (b_.model().mla) {
     return latent_forward(x);
   }
-  const ElementwiseCosts& costs = b_.options_.costs;
+  const ElementwiseCosts& costs = b_.options().costs;
   const TensorId q = b_.activation("q", extents_.q);
   const TensorId k = b_.activation("k", extents_.k);
   const TensorId v = b_.activation("v", extents_.v);
@@ -73,10 +74,10 @@ AttentionProjection::Outputs AttentionProjection::forward(TensorId x) {
 
 /// Queries and keys, each normalised if the model does that.
 std::pair<TensorId, TensorId> AttentionProjection::normed(TensorId q, TensorId k) {
-  if (b_.model_.qk_norm == QkNorm::none) {
+  if (b_.model().qk_norm == QkNorm::none) {
     return {q, k};
   }
-  const ElementwiseCosts& costs = b_.options_.costs;
+  const ElementwiseCosts& costs = b_.options().costs;
   norm_inputs_ = {q, k};
   const TensorId nq = b_.activation("normed_q", extents_.q);
   const TensorId nk = b_.activation("normed_k", extents_.k);
@@ -88,10 +89,10 @@ std::pair<TensorId, TensorId> AttentionProjection::normed(TensorId q, TensorId k
 }
 
 std::pair<TensorId, TensorId> AttentionProjection::normed_backward(TensorId d_nq, TensorId d_nk) {
-  if (b_.model_.qk_norm == QkNorm::none) {
+  if (b_.model().qk_norm == QkNorm::none) {
     return {d_nq, d_nk};
   }
-  const ElementwiseCosts& costs = b_.options_.costs;
+  const ElementwiseCosts& costs = b_.options().costs;
   const TensorId d_q = b_.activation("d_q", extents_.q);
   const TensorId d_k = b_.activation("d_k", extents_.k);
   std::vector<TensorId> reads{d_nq, d_nk, norm_kept_[0], norm_kept_[1]};
@@ -104,10 +105,10 @@ std::pair<TensorId, TensorId> AttentionProjection::normed_backward(TensorId d_nq
 }
 
 AttentionProjection::Outputs AttentionProjection::latent_forward(TensorId x) {
-  const ElementwiseCosts& costs = b_.options_.costs;
+  const ElementwiseCosts& costs = b_.options().costs;
   q_in_ = x;
   Dim q_in = Dim::hidden;
-  if (b_.model_.mla->q_lora_rank) {
+  if (b_.model().mla->q_lora_rank) {
     q_in = Dim::q_latent;
     q_down_ = b_.activation("q_down", {q_latent_extent_});
     b_.linear("q_down_proj",
@@ -125,7 +126,7 @@ AttentionProjection::Outputs AttentionProjection::latent_forward(TensorId x) {
   const TensorId q = b_.activation("q", extents_.q);
   const TensorId k = b_.activation("k_nope", nope_);
   const TensorId v = b_.activation("v", extents_.v);
-  const char* q_target = b_.model_.mla->q_lora_rank ? "q_b_proj" : "q_proj";
+  const char* q_target = b_.model().mla->q_lora_rank ? "q_b_proj" : "q_proj";
   b_.linear("q_proj", {.x = q_in_, .w = wq_, .in_dims = {q_in}, .out_dims = dims_of(extents_.q), .target = q_target},
             q);
   const auto expand = [&](const char* name, const BlockBuilder::Weight& w, const std::vector<Extent>& out, TensorId y) {
@@ -144,11 +145,11 @@ AttentionProjection::Outputs AttentionProjection::latent_forward(TensorId x) {
 }
 
 std::vector<TensorId> AttentionProjection::backward(const Outputs& d) {
-  if (b_.model_.mla) {
+  if (b_.model().mla) {
     return latent_backward(d);
   }
-  const ElementwiseCosts& costs = b_.options_.costs;
-  const std::string what = b_.model_.qk_norm == QkNorm::none ? "d_" : "d_normed_of_";
+  const ElementwiseCosts& costs = b_.options().costs;
+  const std::string what = b_.model().qk_norm == QkNorm::none ? "d_" : "d_normed_of_";
   const TensorId d_nq = b_.activation(what + "q", extents_.q);
   const TensorId d_nk = b_.activation(what + "k", extents_.k);
   b_.elementwise("rope_backward", {d.q, d.k}, {d_nq, d_nk}, {{d.q, costs.rope_backward}, {d.k, costs.rope_backward}},
@@ -164,12 +165,12 @@ std::vector<TensorId> AttentionProjection::backward(const Outputs& d) {
 }
 
 std::vector<TensorId> AttentionProjection::latent_backward(const Outputs& d) {
-  const ElementwiseCosts& costs = b_.options_.costs;
-  const bool low_rank_q = b_.model_.mla->q_lora_rank.has_value();
+  const ElementwiseCosts& costs = b_.options().costs;
+  const bool low_rank_q = b_.model().mla->q_lora_rank.has_value();
   const TensorId d_q = b_.activation("d_q", extents_.q);
   const TensorId d_k = b_.activation("d_k_nope", nope_);
   const TensorId d_rotary =
-      b_.activation("d_k_rotary", {{.dim = Dim::elements, .size = b_.model_.mla->qk_rope_head_dim}});
+      b_.activation("d_k_rotary", {{.dim = Dim::elements, .size = b_.model().mla->qk_rope_head_dim}});
   b_.elementwise("rope_backward", {d.q, d.k}, {d_q, d_k, d_rotary},
                  {{d.q, costs.rope_backward}, {d.k, costs.rope_backward}}, costs.rope_launches);
   const TensorId from_k = b_.activation("d_kv_latent_k", {kv_latent_extent_});

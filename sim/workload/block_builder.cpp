@@ -32,7 +32,8 @@ Packing packing_of(kernel::Precision precision) {
 constexpr std::int64_t kBf16Bytes = 2;
 
 /// 256 blocks of 64: half a byte an element, a byte a block, 4 in all.
-constexpr Packing kNf4{.bytes = 256 * (32 + 1) + 4, .elements = 256 * 64};
+constexpr std::int64_t kNf4Blocks = 256;
+constexpr Packing kNf4{.bytes = kNf4Blocks * (32 + 1) + 4, .elements = kNf4Blocks * 64};
 
 bool is_one_of(Dim dim, const std::vector<Dim>& dims) {
   return std::find(dims.begin(), dims.end(), dim) != dims.end();

@@ -123,9 +123,9 @@ class BlockBuilder {
     }
     return ids;
   }
-  const Transformer& model_;
-  const StepOptions& options_;
-  BlockTemplate& block_;
+  [[nodiscard]] const Transformer& model() const { return model_; }
+  [[nodiscard]] const StepOptions& options() const { return options_; }
+  [[nodiscard]] BlockTemplate& block() { return block_; }
 
  private:
   struct Adapter {
@@ -144,6 +144,9 @@ class BlockBuilder {
   [[nodiscard]] TensorId weight_operand(const Weight& w);
   [[nodiscard]] TensorId made(const std::string& name, TensorId from, Tensor to, Traffic traffic);
 
+  const Transformer& model_;
+  const StepOptions& options_;
+  BlockTemplate& block_;
   Phase phase_{Phase::forward};
   Region region_{Region::other};
   std::map<std::size_t, TensorId> operands_{};                           ///< of activations

@@ -121,8 +121,8 @@ std::string describe(const Tensor& tensor) {
     if (extent.multiple != 1) {
       fmt::format_to(std::back_inserter(text), "↑{}", extent.multiple);
     }
-    for (std::size_t i = 0; i < extent.split.size(); ++i) {
-      fmt::format_to(std::back_inserter(text), "/{}", name(extent.split[i]));
+    for (const MeshAxis axis : extent.split) {
+      fmt::format_to(std::back_inserter(text), "/{}", name(axis));
     }
     if (extent.layout != Layout::contiguous) {
       fmt::format_to(std::back_inserter(text), " {}", name(extent.layout));

@@ -3,8 +3,8 @@
 namespace ulysim::workload {
 
 FeedForward::FeedForward(BlockBuilder& builder, Spec spec)
-    : b_(builder), spec_(std::move(spec)), gated_(builder.model_.mlp_kind == MlpKind::gated) {
-  const Extent h{.dim = Dim::hidden, .size = b_.model_.hidden};
+    : b_(builder), spec_(std::move(spec)), gated_(builder.model().mlp_kind == MlpKind::gated) {
+  const Extent h{.dim = Dim::hidden, .size = b_.model().hidden};
   const Extent f{.dim = Dim::ffn, .size = spec_.width};
   std::vector<Extent> up{h, f};
   std::vector<Extent> down{f, h};
@@ -28,7 +28,7 @@ TensorId FeedForward::activation(const std::string& name, const Extent& inner, s
   }
   std::vector<Extent> shape = spec_.rows;
   shape.push_back(inner);
-  return b_.block_.add({.name = name, .shape = std::move(shape), .element_bytes = bytes});
+  return b_.block().add({.name = name, .shape = std::move(shape), .element_bytes = bytes});
 }
 
 TensorId FeedForward::wide(const std::string& name, std::int64_t bytes) {
@@ -36,7 +36,7 @@ TensorId FeedForward::wide(const std::string& name, std::int64_t bytes) {
 }
 
 TensorId FeedForward::forward(TensorId x) {
-  const ElementwiseCosts& costs = b_.options_.costs;
+  const ElementwiseCosts& costs = b_.options().costs;
   const std::string& p = spec_.prefix;
   x_ = x;
   up_ = wide(p + "up");
@@ -56,7 +56,7 @@ TensorId FeedForward::forward(TensorId x) {
     outputs.push_back(activation_kept_);
   }
   b_.elementwise(p + "activation", inputs, outputs, {{product_, costs.activation_forward}}, costs.activation_launches);
-  const TensorId out = activation(p + "mlp_out", {.dim = Dim::hidden, .size = b_.model_.hidden});
+  const TensorId out = activation(p + "mlp_out", {.dim = Dim::hidden, .size = b_.model().hidden});
   b_.linear(p + "down_proj",
             {.x = product_, .w = w_down_, .in_dims = {Dim::ffn}, .out_dims = {Dim::hidden}, .target = "down_proj"}, out,
             rows_);
@@ -64,7 +64,7 @@ TensorId FeedForward::forward(TensorId x) {
 }
 
 std::vector<TensorId> FeedForward::backward(TensorId d_y) {
-  const ElementwiseCosts& costs = b_.options_.costs;
+  const ElementwiseCosts& costs = b_.options().costs;
   const std::string& p = spec_.prefix;
   const TensorId d_product = wide("d_" + p + "product");
   const auto more =
@@ -84,8 +84,8 @@ std::vector<TensorId> FeedForward::backward(TensorId d_y) {
   b_.elementwise(p + "activation_backward", reads, writes, b_.fan_in({{d_product, costs.activation_backward}}, reads),
                  costs.activation_launches);
   b_.last().in_place = costs.activation_in_place;
-  const std::string d_x = "d_" + b_.block_.tensor(x_).name;
-  const Extent hidden{.dim = Dim::hidden, .size = b_.model_.hidden};
+  const std::string d_x = "d_" + b_.block().tensor(x_).name;
+  const Extent hidden{.dim = Dim::hidden, .size = b_.model().hidden};
   // What goes home from the experts is one tensor, in which both products add up.
   const bool together = !spec_.rows.empty();
   std::vector<TensorId> parts;

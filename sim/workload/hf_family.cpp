@@ -214,6 +214,7 @@ constexpr std::array kKnownTypes{KnownType{"deepseek_v3", &kDeepseekV3},
 
 std::vector<std::string> known_types() {
   std::vector<std::string> types;
+  types.reserve(kKnownTypes.size());
   for (const KnownType& known : kKnownTypes) {
     types.emplace_back(known.model_type);
   }

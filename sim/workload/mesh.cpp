@@ -130,6 +130,7 @@ std::vector<RankId> Mesh::group(RankId rank, AxisSet axes) const {
     // All ranks that hold samples stand in the order of their position: of those, the ones with other coordinates.
     const std::vector<RankId> all = group(rank, kSampleAxes);
     std::vector<RankId> members;
+    members.reserve(steps.size());
     for (const std::int64_t step : steps) {
       members.push_back(all[static_cast<std::size_t>(first + step)]);
     }

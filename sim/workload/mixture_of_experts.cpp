@@ -14,21 +14,21 @@ constexpr double kCopy = 4.0;                // bf16 read and written
 constexpr double kRead = 2.0;
 
 Extent hidden_of(const BlockBuilder& b) {
-  return {.dim = Dim::hidden, .size = b.model_.hidden};
+  return {.dim = Dim::hidden, .size = b.model().hidden};
 }
 
 }  // namespace
 
 MixtureOfExperts::MixtureOfExperts(BlockBuilder& builder) : b_(builder) {
-  ULYSIM_CHECK(b_.model_.moe.has_value(), "{} has no experts", b_.model_.name);
-  const MoeSpec& moe = *b_.model_.moe;
+  ULYSIM_CHECK(b_.model().moe.has_value(), "{} has no experts", b_.model().name);
+  const MoeSpec& moe = *b_.model().moe;
   scores_ = {.dim = Dim::router, .size = moe.experts};
   choices_ = {.dim = Dim::elements, .size = moe.top_k};
   w_router_ = b_.weight("w_router", {hidden_of(b_), scores_});
   if (moe.shared_experts > 0) {
     shared_.emplace(b_, FeedForward::Spec{.prefix = "shared_", .width = moe.shared_experts * moe.shared_ffn});
   }
-  const std::int64_t visits = b_.options_.batch * b_.options_.sequence_length * moe.top_k;
+  const std::int64_t visits = b_.options().batch * b_.options().sequence_length * moe.top_k;
   experts_.emplace(b_,
                    FeedForward::Spec{.prefix = "expert_",
                                      .width = moe.expert_ffn,
@@ -52,7 +52,7 @@ std::vector<TensorId> MixtureOfExperts::forward(TensorId x) {
   const TensorId routed = experts_->activation("routed", hidden_of(b_));
   b_.elementwise("permute", {x, probabilities_}, {routed}, {{routed, kCopy}}, kPermuteKernels);
   // The host needs to know how many tokens each expert got (Megatron-LM moe/token_dispatcher.py, .cpu()).
-  b_.block_.body(Phase::forward).ops.back().drains = true;
+  b_.block().body(Phase::forward).ops.back().drains = true;
   expert_out_ = experts_->forward(routed);
   const TensorId out = b_.hidden("moe_out");
   b_.elementwise("unpermute", {expert_out_, probabilities_}, {out}, {{expert_out_, kRead}, {out, kRead}},
@@ -68,7 +68,7 @@ std::vector<TensorId> MixtureOfExperts::backward(TensorId d_y) {
   const TensorId d_probabilities = b_.activation("d_router_probabilities", {choices_}, 4);
   b_.elementwise("unpermute_backward", {d_y, expert_out_, probabilities_}, {d_out, d_probabilities},
                  {{d_y, kRead}, {d_out, kCopy}}, kPermuteKernels);
-  b_.scratch_like(d_out, b_.options_.costs.experts_combine_scratch);
+  b_.scratch_like(d_out, b_.options().costs.experts_combine_scratch);
   std::vector<TensorId> d_routed = experts_->backward(d_out);
   std::vector<TensorId> d_x{b_.hidden("d_normed1_routed")};
   b_.elementwise("permute_backward", d_routed, {d_x.back()},

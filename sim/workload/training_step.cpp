@@ -61,7 +61,7 @@ class LayerBuilder {
       mlp_.emplace(b_, FeedForward::Spec{.width = model_.ffn});
     }
     std::int64_t matrices = 0;
-    for (const Tensor& tensor : b_.block_.tensors) {
+    for (const Tensor& tensor : b_.block().tensors) {
       matrices += tensor.parameter ? global_elements(tensor) : 0;
     }
     // Norm weights and biases: in the books, too small to be worth ops of their own.
@@ -83,11 +83,11 @@ class LayerBuilder {
     b_.add({.name = "attention",
             .work =
                 AttentionWork{
-                    .implementation = b_.options_.attention, .direction = kernel::Direction::forward, .mask = mask_},
+                    .implementation = b_.options().attention, .direction = kernel::Direction::forward, .mask = mask_},
             .reads = {t_.qkv.q, t_.qkv.k, t_.qkv.v},
             .writes = {t_.o, t_.lse},
             .purpose = Purpose::attention,
-            .drains = b_.options_.attention_synchronises});
+            .drains = b_.options().attention_synchronises});
     b_.in(Phase::forward);
     t_.attention_out = b_.hidden("attention_out");
     b_.linear("o_proj",
@@ -182,7 +182,7 @@ class LayerBuilder {
     b_.add({.name = "attention_backward",
             .work =
                 AttentionWork{
-                    .implementation = b_.options_.attention, .direction = kernel::Direction::backward, .mask = mask_},
+                    .implementation = b_.options().attention, .direction = kernel::Direction::backward, .mask = mask_},
             .reads = {t_.qkv.q, t_.qkv.k, t_.qkv.v, t_.o, t_.lse, d_o},
             .writes = {d_rq, d_rk, d_v, workspace()},
             .purpose = Purpose::attention});
@@ -212,7 +212,7 @@ class LayerBuilder {
   TensorId workspace() {
     const bool grouped = model_.heads != model_.kv_heads;
     std::int64_t bytes = 4;
-    switch (b_.options_.attention) {
+    switch (b_.options().attention) {
       case kernel::AttentionKernel::flash_attention_2:
       case kernel::AttentionKernel::sdpa:
         bytes += grouped ? 4 : 0;
@@ -224,7 +224,7 @@ class LayerBuilder {
         break;
     }
     const TensorId id = b_.activation("attention_workspace", extents_.q, bytes);
-    b_.block_.tensor(id).kind = MemoryKind::attention_workspace;
+    b_.block().tensor(id).kind = MemoryKind::attention_workspace;
     return id;
   }
 
@@ -483,8 +483,8 @@ template <class FlopsOf>
 Flops sum_flops(const OpGraph& graph, FlopsOf flops_of) {
   const std::int64_t rings = graph.mesh.size(MeshAxis::ring);
   // Each stage of a pipeline has a role of its own.
-  const auto ranks_of_one_coordinate =
-      static_cast<double>(graph.mesh.world() / rings / graph.mesh.size(MeshAxis::pipeline));
+  const std::int64_t ranks = graph.mesh.world() / rings / graph.mesh.size(MeshAxis::pipeline);
+  const auto ranks_of_one_coordinate = static_cast<double>(ranks);
   std::vector<std::array<double, kPhases>> of_template(graph.templates.size());
   for (std::size_t t = 0; t < graph.templates.size(); ++t) {
     for (const Phase phase : {Phase::forward, Phase::backward, Phase::update}) {
