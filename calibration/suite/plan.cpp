@@ -79,7 +79,7 @@ Plan standard_plan(SuiteSize size, int ranks) {
   add_attention(plan.measure,
                 quick ? std::vector<std::int64_t>{128, 320} : std::vector<std::int64_t>{192, 384, 640, 896}, ranks);
   add_collectives(plan.measure, quick ? std::int64_t{1} << 18 : std::int64_t{1} << 24, ranks);
-  add_layers(plan.measure, quick ? std::vector<std::int64_t>{512} : std::vector<std::int64_t>{1024, 2048, 4096}, ranks);
+  add_layers(plan.measure, quick ? std::vector<std::int64_t>{512} : std::vector<std::int64_t>{1024, 1536, 2048}, ranks);
   return plan;
 }
 
