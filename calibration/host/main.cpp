@@ -2,8 +2,8 @@
 // it; a program of its own, because its kernels are built for the processor at hand.
 
 #include <fmt/format.h>
-#include <signal.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -142,6 +142,6 @@ int guarded(const std::vector<std::string>& words) {
 }  // namespace ulysim::calibration::host
 
 int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
   return ulysim::calibration::host::guarded({argv + 1, argv + argc});
 }

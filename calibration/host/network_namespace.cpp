@@ -22,6 +22,7 @@ constexpr const char* kCableEnd = "ulysim0";
 void run_program(const std::vector<std::string>& command) {
   std::vector<std::string> words = command;
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) {
     arguments.push_back(word.data());
   }
@@ -55,7 +56,7 @@ void join_networks(int first_pid, int second_pid) {
 }
 
 std::string configure_network(int rank, const std::string& rate) {
-  const std::string ip = fmt::format("10.77.0.{}", rank + 1);
+  std::string ip = fmt::format("10.77.0.{}", rank + 1);
   run_program({"ip", "address", "add", ip + "/24", "dev", kCableEnd});
   run_program({"ip", "link", "set", kCableEnd, "up"});
   run_program({"ip", "link", "set", "lo", "up"});

@@ -16,7 +16,7 @@ std::string refusal(const LayerProbe& probe, int ranks) {
     return fmt::format("{} heads do not divide by {} KV heads", probe.heads, probe.kv_heads);
   }
   if (probe.scheme == Scheme::ring) {
-    return probe.tokens % (2 * ranks) == 0
+    return probe.tokens % (std::int64_t{2} * ranks) == 0
                ? std::string()
                : fmt::format("{} tokens do not divide into {} zigzag chunks", probe.tokens, 2 * ranks);
   }
@@ -33,12 +33,13 @@ std::int64_t computed_scores(const LayerProbe& probe, int ranks) {
     const ConstTokens all{.count = probe.tokens};
     return computed_pairs(shape, all, all) * (probe.heads / ranks);
   }
-  const std::int64_t chunk = probe.tokens / ranks / 2;
+  const std::int64_t chunks = std::int64_t{2} * ranks;
+  const std::int64_t chunk = probe.tokens / chunks;
   std::int64_t most = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     std::int64_t scores = 0;
-    for (const std::int64_t mine : {rank, 2 * ranks - 1 - rank}) {
-      for (std::int64_t other = 0; other < 2 * ranks; ++other) {
+    for (const std::int64_t mine : {std::int64_t{rank}, chunks - 1 - rank}) {
+      for (std::int64_t other = 0; other < chunks; ++other) {
         scores += computed_pairs(shape, {.count = chunk, .position = mine * chunk},
                                  {.count = chunk, .position = other * chunk});
       }

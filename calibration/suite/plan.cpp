@@ -13,7 +13,7 @@ void add_layers(std::vector<Probe>& probes, const std::vector<std::int64_t>& len
   for (const Mask mask : {Mask::full, Mask::causal}) {
     for (const std::int64_t tokens : lengths) {
       for (const Scheme scheme : {Scheme::ulysses, Scheme::ring}) {
-        if (tokens % (2 * ranks) == 0 && kHeads % ranks == 0) {
+        if (tokens % (std::int64_t{2} * ranks) == 0 && kHeads % ranks == 0) {
           probes.emplace_back(LayerProbe{.scheme = scheme,
                                          .mask = mask,
                                          .tokens = tokens,
