@@ -77,6 +77,16 @@ TEST_P(MeasuredCluster, GivesTheTimeOfTheUlyssesLayer) {
   EXPECT_NEAR((attention_seconds(figures) + 8.0 * exchange + copies) / layer, 1.0, 0.10);
 }
 
+TEST_P(MeasuredCluster, GivesTheTimeOfTheRingsTransfers) {
+  const results::Figures figures = simulated("{ring: 2, ring_layout: zigzag}");
+  // K and V of 1024 tokens of 512 elements, once forward and once backward: 4 MiB of floats each at 0.8 GB/s. Their
+  // gradients travel twice, in the simulator as float32 beside bf16 tensors, which is twice the bytes of an element;
+  // the host's tensors are float32 already. Four transfers, 20 us each.
+  const double bytes = 4194304.0 * (1.0 + 1.0 + 2.0 * 2.0);
+  const double expected = 4.0 * 20e-6 + bytes / 0.8e9;
+  EXPECT_NEAR(seconds(use_of(figures, "ring").time), expected, 0.01 * expected);
+}
+
 INSTANTIATE_TEST_SUITE_P(Fabrics, MeasuredCluster, testing::Values("shared-memory", "tcp-1gbit"),
                          [](const auto& of) { return std::string(of.param).substr(0, 3) == "tcp" ? "Tcp" : "Shared"; });
 
