@@ -33,6 +33,16 @@ void add_format_options(CLI::App& app, Arguments& arguments) {
   app.add_flag("--no-color", arguments.no_color, "no colours, also on a terminal");
 }
 
+void add_calibration_options(CLI::App& app, Arguments& arguments) {
+  app.add_option("--backend", arguments.backend, "run: what to measure; starts ulysim-calibrate-BACKEND (host)");
+  app.add_option("--samples", arguments.samples, "fit: a samples file that 'run' wrote");
+  app.add_option("--collective", arguments.collective, "import: what a log measured that does not name it");
+  app.add_option("--ranks", arguments.ranks, "run: how many ranks (default 2); import: where a log does not tell");
+  app.add_option("--fabric", arguments.fabric, "run: what joins them; shared-memory, tcp-loopback or tcp-namespaces");
+  app.add_flag("--quick", arguments.quick, "run: a few seconds, to see that all works");
+  app.add_flag("--resume", arguments.resume, "run: go on with the samples file that is there");
+}
+
 void add_options(CLI::App& app, const Command& command, Arguments& arguments) {
   for (const Options group : command.options) {
     switch (group) {
@@ -54,9 +64,8 @@ void add_options(CLI::App& app, const Command& command, Arguments& arguments) {
       case Options::plan_name:
         add_list(app, "--plan", arguments.plans, "name of the plan (default: the first)");
         break;
-      case Options::import:
-        app.add_option("--collective", arguments.collective, "import: what a log measured that does not name it");
-        app.add_option("--ranks", arguments.ranks, "import: over how many ranks, where a log does not tell");
+      case Options::calibration:
+        add_calibration_options(app, arguments);
         break;
       case Options::quiet:
         app.add_flag("-q,--quiet", arguments.quiet, "print nothing but errors");

@@ -3,7 +3,9 @@
 #include <filesystem>
 
 #include "calibration/commands.h"
+#include "calibration/fit_cluster.h"
 #include "calibration/import/import.h"
+#include "calibration/write_profile.h"
 #include "hw_models/cost/kernel_profile.h"
 #include "hw_models/spec/load.h"
 #include "reports/output.h"
@@ -13,13 +15,14 @@
 #include "tools/command.h"
 #include "tools/data_folder.h"
 #include "tools/emit.h"
+#include "tools/sibling.h"
 
 namespace ulysim::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-fs::path make_folder(const fs::path& folder) {
+fs::path made_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
@@ -31,7 +34,7 @@ fs::path make_folder(const fs::path& folder) {
 void fit(const std::string& gpu, const fs::path& catalog, const Arguments& arguments) {
   const calibration::FitOutput fitted = calibration::run_fit(catalog, gpu);
   if (arguments.out) {
-    reports::write_output(make_folder(*arguments.out) / (fitted.profile_name + ".yaml"), fitted.profile_yaml_text);
+    reports::write_output(made_folder(*arguments.out) / (fitted.profile_name + ".yaml"), fitted.profile_yaml_text);
   }
   if (!arguments.quiet) {
     reports::write_stdout(fitted.report_text);
@@ -71,7 +74,7 @@ int import(const Arguments& arguments) {
   write(arguments.json, calibration::to_json(files));
   write(arguments.csv, calibration::to_csv(files));
   if (arguments.out) {
-    const fs::path folder = make_folder(*arguments.out);
+    const fs::path folder = made_folder(*arguments.out);
     reports::write_output(folder / "samples.json", calibration::to_json(files));
     reports::write_output(folder / "samples.csv", calibration::to_csv(files));
   }
@@ -81,21 +84,71 @@ int import(const Arguments& arguments) {
   return kDone;
 }
 
+/// From a samples file of one's own: a GPU, a node and a profile, laid out as the catalogue is.
+void fit_samples(const std::string& name, const Arguments& arguments) {
+  const auto samples = calibration::load_probe_samples(*arguments.samples);
+  const calibration::ClusterFit fitted = calibration::fit_cluster(samples, name);
+  if (!arguments.quiet) {
+    reports::write_stdout(calibration::to_text(calibration::compare_layers(samples, fitted)));
+  }
+  if (!arguments.out) {
+    reports::write_stdout(calibration::show(fitted.profile));
+    return;
+  }
+  const fs::path folder = *arguments.out;
+  const std::string file = name + ".yaml";
+  reports::write_output(made_folder(folder / "gpus") / file, calibration::write_gpu(fitted.gpu));
+  reports::write_output(made_folder(folder / "nodes") / file, calibration::write_node(fitted.node));
+  reports::write_output(made_folder(folder / "kernels") / file, calibration::write_profile(fitted.profile));
+}
+
+/// Measuring is another program's work: its libraries need not be here, and its code is built for one machine.
+int measure(const Arguments& arguments) {
+  const fs::path folder = made_folder(arguments.out.value_or("."));
+  std::vector<std::string> words{"--out", (folder / (arguments.backend + "-samples.csv")).string()};
+  const auto pass_on = [&](const char* option, const std::optional<std::string>& value) {
+    if (value) {
+      words.insert(words.end(), {option, *value});
+    }
+  };
+  pass_on("--ranks", arguments.ranks);
+  pass_on("--fabric", arguments.fabric);
+  if (arguments.quick) {
+    words.insert(words.end(), {"--size", "quick"});
+  }
+  if (arguments.resume) {
+    words.emplace_back("--resume");
+  }
+  if (arguments.quiet) {
+    words.emplace_back("--quiet");
+  }
+  return run_sibling("ulysim-calibrate-" + arguments.backend, words);
+}
+
 int run(const Arguments& arguments) {
-  static const std::vector<std::string> kActions{"import", "fit", "show"};
-  if (!arguments.positional.empty() && arguments.positional[0] == "import") {
+  static const std::vector<std::string> kActions{"fit", "import", "run", "show"};
+  const std::string first = arguments.positional.empty() ? "" : arguments.positional.front();
+  if (first == "import") {
     return import(arguments);
   }
-  if (arguments.positional.size() != 2) {
-    throw UsageError("expected an action: import and files, or fit or show and a GPU (see 'ulysim list gpus')");
+  if (arguments.json || arguments.csv || arguments.collective) {
+    throw UsageError("--json, --csv and --collective belong to 'calibrate import'");
   }
-  if (arguments.json || arguments.csv || arguments.collective || arguments.ranks) {
-    throw UsageError("--json, --csv, --collective and --ranks belong to 'calibrate import'");
+  if (first == "run" && arguments.positional.size() == 1) {
+    return measure(arguments);
+  }
+  if (arguments.ranks) {
+    throw UsageError("--ranks belongs to 'calibrate import' and 'calibrate run'");
+  }
+  if (arguments.positional.size() != 2) {
+    throw UsageError("expected an action: run, or import and files, or fit or show and a GPU (see 'ulysim list gpus')");
   }
   const std::string& action = arguments.positional[0];
   const std::string& gpu = arguments.positional[1];
   const fs::path catalog = find_data_directory() / "catalog";
-  if (action == "fit") {
+  if (action == "fit" && arguments.samples) {
+    fit_samples(gpu, arguments);
+  } else if (action == "fit") {
     fit(gpu, catalog, arguments);
   } else if (action == "show") {
     const spec::Gpu found = spec::Catalog(catalog).load_gpu(gpu, {.file = "command line"});
@@ -110,11 +163,13 @@ int run(const Arguments& arguments) {
 
 Command calibrate_command() {
   return {.name = "calibrate",
-          .summary = "read others' measurements, fit a GPU's kernel profile to samples, or show the one in use",
+          .summary = "measure, read others' measurements, fit kernel profiles to samples, show the one in use",
           .positional = "ACTION",
-          .positional_help = "import FILE..., fit GPU, or show GPU",
-          .options = {Options::folder, Options::formats, Options::import, Options::quiet},
+          .positional_help = "run, import FILE..., fit GPU, or show GPU",
+          .options = {Options::calibration, Options::folder, Options::formats, Options::quiet},
           .examples =
+              "  ulysim calibrate run --backend host -o measured\n"
+              "  ulysim calibrate fit host-core --samples measured/host-samples.csv -o measured\n"
               "  ulysim calibrate import all_reduce.log alltoall.log --csv samples.csv\n"
               "  ulysim calibrate import trace.json topology.xml --json -\n"
               "  ulysim calibrate show h100-sxm\n"

@@ -38,15 +38,20 @@ struct Arguments {
   std::optional<std::string> csv{};
   std::optional<std::string> trace{};
   std::string stage{"scenario"};
-  // What an imported file does not say.
+  // Calibration.
+  std::string backend{"host"};
+  std::optional<std::string> samples{};
   std::optional<std::string> collective{};
   std::optional<std::string> ranks{};
+  std::optional<std::string> fabric{};
+  bool quick{};
+  bool resume{};
   bool quiet{};
   bool no_color{};
 };
 
 /// Groups of options that a command takes.
-enum class Options : std::uint8_t { study, folder, formats, trace, stage, plan_name, quiet, import };
+enum class Options : std::uint8_t { study, folder, formats, trace, stage, plan_name, calibration, quiet };
 
 struct Command {
   std::string name{};

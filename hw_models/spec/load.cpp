@@ -19,8 +19,9 @@ constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 constexpr Bounds<Bytes> kGpuMemory{Bytes(kGiB), Bytes(4096 * kGiB)};
 constexpr Bounds<Bytes> kHostMemory{Bytes(kGiB), Bytes(262144 * kGiB)};
 constexpr Bounds<Bandwidth> kMemoryBandwidth{Bandwidth(1e9), Bandwidth(1e14)};
-constexpr Bounds<Bandwidth> kLinkBandwidth{Bandwidth(1e8), Bandwidth(1e13)};
-constexpr Bounds<FlopRate> kFlopRate{FlopRate(1e12), FlopRate(1e18)};
+// Down to a processor's core and a gigabit link: `ulysim calibrate run --backend host` measures those.
+constexpr Bounds<Bandwidth> kLinkBandwidth{Bandwidth(1e7), Bandwidth(1e13)};
+constexpr Bounds<FlopRate> kFlopRate{FlopRate(1e9), FlopRate(1e18)};
 constexpr Bounds<std::int64_t> kSms{1, 4096};
 constexpr Bounds<std::int64_t> kPerNode{1, 1024};
 constexpr Bounds<double> kPower{10.0, 10'000.0};

@@ -280,11 +280,14 @@ std::unique_ptr<Stages> run_stages(const scenario::Scenario& scenario, const Mac
   for (std::size_t role = 0; role < stages->parallel.roles.size(); ++role) {
     stages->schedules.push_back(workload::unroll(stages->parallel, role));
   }
-  const engine::Machine hardware{.cluster = &scenario.cluster,
-                                 .topology = &machine.topology,
-                                 .cost = machine.cost.get(),
-                                 .host = {.issue_time = entry.framework.issue_time_per_kernel.value,
-                                          .communication_sms = entry.framework.communication_sms.value}};
+  const engine::Machine hardware{
+      .cluster = &scenario.cluster,
+      .topology = &machine.topology,
+      .cost = machine.cost.get(),
+      .host = {
+          .issue_time = entry.framework.issue_time_per_kernel.value,
+          // Sixteen or so of a GPU's hundred; a device of few units keeps half of them for compute.
+          .communication_sms = std::min(entry.framework.communication_sms.value, scenario.cluster.gpu.sms.value / 2)}};
   stages->timeline = engine::simulate(stages->parallel, stages->schedules, hardware, {});
   return stages;
 }

@@ -47,9 +47,9 @@ const std::vector<Module>& table() {
 }
 
 // The operating system's own headers; beside them only the standard library's, which have neither dot nor slash.
-constexpr std::array<std::string_view, 12> kSystemHeaders{"unistd.h", "fcntl.h",   "signal.h", "dirent.h",
-                                                          "sched.h",  "pthread.h", "netdb.h",  "termios.h",
-                                                          "poll.h",   "spawn.h",   "cxxabi.h", "sys/"};
+constexpr std::array<std::string_view, 13> kSystemHeaders{"unistd.h",  "fcntl.h", "signal.h",  "dirent.h", "sched.h",
+                                                          "pthread.h", "netdb.h", "termios.h", "poll.h",   "spawn.h",
+                                                          "cxxabi.h",  "sys/",    "netinet/"};
 
 bool starts_with_any(std::string_view text, std::span<const std::string_view> prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),

@@ -36,6 +36,13 @@ TEST(Help, EveryCommandHasExamples) {
   }
 }
 
+TEST(Calibrate, ABackendThatWasNotBuiltIsASentence) {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run({"calibrate", "run", "--backend", "abacus"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err, "ulysim: there is no ulysim-calibrate-abacus beside this program: it was not built here\n");
+}
+
 TEST(Usage, WhatMakesNoSenseIsASentenceAndStatus2) {
   const Sandbox sandbox;
   const std::string file = sandbox.write("s.yaml", kSmall);
@@ -55,6 +62,7 @@ TEST(Usage, WhatMakesNoSenseIsASentenceAndStatus2) {
       {"explain", file, "--plan", "ulysses=9"},
       {"calibrate", "fit"},
       {"calibrate", "show", "h1000"},
+      {"calibrate", "fit", "mine", "--samples", "no-such-file.csv"},
       {"model", "llama-9"},
       {"compare", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--seq", "many"},
       {"compare", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--seq", "256Mi", "--plan",
