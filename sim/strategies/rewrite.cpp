@@ -86,6 +86,7 @@ std::vector<std::vector<BlockOf>> layers_of_stages(const OpGraph& graph) {
     }
   }
   std::vector<std::vector<BlockOf>> out;
+  out.reserve(stages.size());
   for (const auto& [stage, blocks] : stages) {
     out.emplace_back(blocks.begin(), blocks.end());
   }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/workload/op_graph.h"
@@ -46,7 +46,9 @@ void replace_write(workload::Op& op, TensorId from, TensorId to);
 struct BlockOf {
   std::size_t role{};
   std::int32_t block{};
-  friend auto operator<=>(const BlockOf&, const BlockOf&) = default;
+  friend bool operator<(const BlockOf& a, const BlockOf& b) {
+    return std::pair(a.role, a.block) < std::pair(b.role, b.block);
+  }
 };
 /// The layers of each virtual stage of each role, in the order in which forward runs them.
 [[nodiscard]] std::vector<std::vector<BlockOf>> layers_of_stages(const workload::OpGraph& graph);

@@ -80,18 +80,19 @@ std::vector<Op> take_inputs_of(const std::vector<Op>& ops, std::vector<Op>& behi
     }
   };
   std::for_each(ops.begin(), ops.end(), want);
+  std::vector<bool> serves(behind.size());
+  for (std::size_t i = behind.size(); i-- > 0;) {
+    const std::vector<TensorId>& writes = behind[i].writes;
+    serves[i] = std::any_of(writes.begin(), writes.end(), [&](TensorId id) { return wanted.count(id.index()) != 0; });
+    if (serves[i]) {
+      want(behind[i]);
+    }
+  }
   std::vector<Op> taken;
   std::vector<Op> left;
-  for (auto op = behind.rbegin(); op != behind.rend(); ++op) {
-    const bool serves =
-        std::any_of(op->writes.begin(), op->writes.end(), [&](TensorId id) { return wanted.count(id.index()) != 0; });
-    if (serves) {
-      want(*op);
-    }
-    (serves ? taken : left).push_back(std::move(*op));
+  for (std::size_t i = 0; i < behind.size(); ++i) {
+    (serves[i] ? taken : left).push_back(std::move(behind[i]));
   }
-  std::reverse(left.begin(), left.end());
-  std::reverse(taken.begin(), taken.end());
   behind = std::move(left);
   return taken;
 }

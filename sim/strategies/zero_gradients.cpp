@@ -352,7 +352,7 @@ BlockTemplate whole_reduction(const PlanContext& context, const Mesh& mesh, cons
     }
     std::vector<Op>& ops = block.body(Phase::update).ops;
     const bool casts = sent.element_bytes != sums.element_bytes;
-    const double traffic = static_cast<double>(sums.element_bytes + sent.element_bytes);
+    const auto traffic = static_cast<double>(sums.element_bytes + sent.element_bytes);
     TensorId from = block.add(std::move(sums));
     if (casts) {
       const TensorId wire = block.add(std::move(sent));

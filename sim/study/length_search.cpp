@@ -90,7 +90,7 @@ std::size_t LengthSearch::guess(std::size_t fits, std::size_t too_long) {
       const auto other = fits > 0 ? std::prev(nearest) : std::next(nearest);
       tokens = where_full(std::min(nearest->first, other->first), std::max(nearest->first, other->first));
     } else if (nearest->second.plan.figures) {
-      double share = static_cast<double>(kStride);
+      auto share = static_cast<double>(kStride);
       for (const Use& use : uses(*nearest->second.plan.figures)) {
         share = use.bytes > 0 ? std::min(share, use.capacity / use.bytes) : share;
       }
@@ -100,7 +100,7 @@ std::size_t LengthSearch::guess(std::size_t fits, std::size_t too_long) {
   if (!tokens) {
     return bounded ? fits + (too_long - fits) / 2 : std::min(fits + kStride, lengths_.count());
   }
-  const double bound = static_cast<double>(lengths_.tokens(lengths_.count()));
+  const auto bound = static_cast<double>(lengths_.tokens(lengths_.count()));
   const std::size_t below = lengths_.index_below(static_cast<std::int64_t>(std::clamp(*tokens, 0.0, bound)));
   return std::clamp(below, fits + 1, bounded ? too_long - 1 : std::min(fits + kStride, lengths_.count()));
 }
