@@ -66,6 +66,10 @@ class CudnnAttention final : public LocalAttention {
       workspace_ = Buffer();
       workspace_ = Buffer(*device_, plan.workspace_bytes());
     }
+    for (const AttentionPlan::Zeroed& part : plan.zeroed()) {
+      device_->launch(Fill{.to = workspace_.as<float>() + part.offset / 4, .value = 0.0F, .count = part.bytes / 4},
+                      Lane::compute);
+    }
     plan.run(handle_, tensors, workspace_.as<void>());
   }
 

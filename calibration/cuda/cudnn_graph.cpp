@@ -114,9 +114,9 @@ class Builder {
     scalars.emplace_back(made.id, number);
     return made;
   }
-  Tensor scratch_tensor(const Four& dims) {
+  Tensor scratch_tensor(const Four& dims, PlanScratch::Before before) {
     const Tensor made = tensor(next_++, dims, packed(dims), CUDNN_DATA_FLOAT, Kept::in_memory);
-    scratch.push_back({.tensor = made.id, .bytes = 4 * dims[0] * dims[1] * dims[2] * dims[3]});
+    scratch.push_back({.tensor = made.id, .bytes = 4 * dims[0] * dims[1] * dims[2] * dims[3], .before = before});
     return made;
   }
 
@@ -297,7 +297,7 @@ void build_backward(Builder& g, const BlockShape& shape) {
   // delta = Σ dO·O; cuDNN wants it in memory.
   const Tensor elementwise = g.value(d.q);
   const Tensor row_sums = g.value(d.rows);
-  const Tensor delta = g.scratch_tensor(d.rows);
+  const Tensor delta = g.scratch_tensor(d.rows, PlanScratch::Before::anything);
   g.binary(CUDNN_POINTWISE_MUL, d_out, out, elementwise);
   g.reduce(CUDNN_REDUCE_TENSOR_ADD, elementwise, row_sums);
   g.binary(CUDNN_POINTWISE_MUL, row_sums, one, delta);
@@ -329,7 +329,9 @@ void build_backward(Builder& g, const BlockShape& shape) {
   product_per_kv_head(ds_transposed, q, dk);
   const Tensor k = g.transposed(d.k, tokens_major(d.k));
   g.reshape(kt, k);
-  const Tensor dq_sum = g.scratch_tensor(d.q);
+  // Blocks add to it, so it starts at zero (NVIDIA/cudnn-frontend, scaled_dot_product_flash_attention.h,
+  // workspace_modifications_tensors_: dQ_accum is set to zero, softmax_sum is not).
+  const Tensor dq_sum = g.scratch_tensor(d.q, PlanScratch::Before::zeros);
   g.matmul(ds, k, dq_sum);
   g.unary(CUDNN_POINTWISE_IDENTITY, dq_sum, dq);
 }

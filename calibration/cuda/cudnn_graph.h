@@ -19,6 +19,7 @@ enum class PlanTensor : std::int64_t { q = 1, k, v, out, stats, d_out, dq, dk, d
 struct PlanScratch {
   std::int64_t tensor{};
   std::int64_t bytes{};
+  enum class Before : std::uint8_t { anything, zeros } before{};
 };
 
 /// A composite cuDNN graph of attention, finished but without a plan. The composite is used because the unified

@@ -147,6 +147,18 @@ std::int64_t AttentionPlan::workspace_bytes() const {
   return bytes;
 }
 
+std::vector<AttentionPlan::Zeroed> AttentionPlan::zeroed() const {
+  std::vector<Zeroed> result;
+  std::int64_t offset = aligned(parts_->own_workspace);
+  for (const PlanScratch& scratch : parts_->graph.scratch()) {
+    if (scratch.before == PlanScratch::Before::zeros) {
+      result.push_back({.offset = offset, .bytes = scratch.bytes});
+    }
+    offset += aligned(scratch.bytes);
+  }
+  return result;
+}
+
 void AttentionPlan::run(void* handle, const std::vector<std::pair<PlanTensor, const void*>>& tensors,
                         void* workspace) const {
   std::vector<std::int64_t> ids;

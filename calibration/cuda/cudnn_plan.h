@@ -31,6 +31,12 @@ class AttentionPlan {
   [[nodiscard]] std::int64_t operations() const;
   /// Of cuDNN and of the graph's intermediates, together. Of the latter alone where nothing could be loaded.
   [[nodiscard]] std::int64_t workspace_bytes() const;
+  /// A part of the workspace that must hold zeros before every run.
+  struct Zeroed {
+    std::int64_t offset{};
+    std::int64_t bytes{};
+  };
+  [[nodiscard]] std::vector<Zeroed> zeroed() const;
   /// In the stream of `handle`, which was the target. `workspace` has workspace_bytes().
   void run(void* handle, const std::vector<std::pair<PlanTensor, const void*>>& tensors, void* workspace) const;
 
