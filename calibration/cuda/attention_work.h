@@ -26,27 +26,33 @@ constexpr std::int64_t kMostHeadDim = 256;
 /// FlashAttention-2, arXiv:2307.08691, section 3.1). Reads the running statistics, so it comes before MergeStats.
 /// Statistics are [heads][rows], natural logarithms.
 struct MergeOut {
-  float* out{};                ///< [all_rows][heads][head_dim]
-  const float* stats{};        ///< [heads][all_rows]
-  const Bf16* block_out{};     ///< [rows][heads][head_dim]
-  const float* block_stats{};  ///< [heads][rows]
+  float* out{};                 ///< [all_rows][heads][head_dim]
+  const float* stats{};         ///< [heads][all_rows]
+  const Vector16* block_out{};  ///< [rows][heads][head_dim]
+  const float* block_stats{};   ///< [heads][rows]
   std::int64_t all_rows{};
   std::int64_t row_begin{};
   std::int64_t rows{};
-  std::int64_t heads{};
-  std::int64_t head_dim{};
+  Divider heads{};
+  Divider vectors{};  ///< per head: head_dim / 8
 
-  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const { return rows * heads * head_dim; }
+  /// One item is eight elements; fewer than 2³¹ items.
+  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const { return rows * heads.divisor() * vectors.divisor(); }
   ULYSIM_ANYWHERE void operator()(std::int64_t i) const {
-    const std::int64_t head = i / head_dim % heads;
-    const std::int64_t row = i / head_dim / heads;
+    const std::uint32_t all_heads = vectors.divide(static_cast<std::uint32_t>(i));
+    const std::uint32_t row = heads.divide(all_heads);
+    const std::uint32_t head = all_heads - row * heads.divisor();
     const float before = stats[head * all_rows + row_begin + row];
     const float block = block_stats[head * rows + row];
     const float most = before > block ? before : block;
     const float weight_before = expf(before - most);
     const float weight_block = expf(block - most);
-    float& value = out[row_begin * heads * head_dim + i];
-    value = (weight_before * value + weight_block * to_float(block_out[i])) / (weight_before + weight_block);
+    const float norm = 1.0F / (weight_before + weight_block);
+    const Floats8 added = to_floats(block_out[i]);
+    float* const sum = out + (row_begin * heads.divisor() * vectors.divisor() + i) * 8;
+    for (int j = 0; j < 8; ++j) {
+      sum[j] = (weight_before * sum[j] + weight_block * added.value[j]) * norm;
+    }
   }
 };
 

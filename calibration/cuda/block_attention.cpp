@@ -53,13 +53,13 @@ void BlockAttention::add_forward(const Block& block, const LocalTensors& tensors
                                                .stats = block_stats_.as<float>()});
   member_.device->launch(MergeOut{.out = sum_.as<float>(),
                                   .stats = stats_.as<float>(),
-                                  .block_out = block_out_.as<Bf16>(),
+                                  .block_out = block_out_.as<Vector16>(),
                                   .block_stats = block_stats_.as<float>(),
                                   .all_rows = queries_,
                                   .row_begin = block.query_begin,
                                   .rows = block.queries,
                                   .heads = shape_.heads,
-                                  .head_dim = shape_.head_dim},
+                                  .vectors = shape_.head_dim / 8},
                          Lane::compute);
   member_.device->launch(MergeStats{.stats = stats_.as<float>(),
                                     .block_stats = block_stats_.as<float>(),

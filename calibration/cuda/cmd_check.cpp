@@ -50,9 +50,9 @@ bool same_bytes(const std::vector<Vector16>& a, const std::vector<Vector16>& b) 
 /// 1 if packing on the GPU differs from packing on the host (which the unit tests hold to its formula), or unpacking
 /// does not bring back what was packed; else 0.
 double pack_mistakes(CudaDevice& device, HeadSplit split, std::int64_t tokens, std::int64_t vectors) {
-  const auto values = numbered(tokens * split.heads * vectors);
+  const auto values = numbered(tokens * split.heads().divisor() * vectors);
   const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(Vector16));
-  const std::int64_t packed_bytes = tokens * split.peers * split.per_peer() * vectors * 16;
+  const std::int64_t packed_bytes = tokens * split.peers() * split.per_peer().divisor() * vectors * 16;
   const Buffer from(device, bytes);
   const Buffer packed(device, packed_bytes);
   const Buffer back(device, bytes);
@@ -72,7 +72,7 @@ double pack_mistakes(CudaDevice& device, HeadSplit split, std::int64_t tokens, s
     on_host(i);
   }
   const bool packed_right = same_bytes(result, expected);
-  if (split.replicas() > 1) {
+  if (split.replicas().divisor() > 1) {
     return packed_right ? 0.0 : 1.0;  // Unpacking adds replicas up: not the inverse.
   }
   device.launch(UnpackHeads{.from = packed.as<Vector16>(),
@@ -92,6 +92,9 @@ void check_attention(CudaDevice& device, LocalAttention& tested, LocalAttention&
     for (const int world : {1, 2, 4, 8}) {
       for (const Mask mask : {Mask::causal, Mask::full}) {
         for (const std::int64_t kv_heads : {8, 2}) {
+          if (method == SequenceMethod::gathered && kv_heads == 8) {
+            continue;  // Each of its many blocks is a plan that cuDNN compiles.
+          }
           const CheckedCase checked{
               .method = method,
               .shape = {.tokens = 1024, .heads = 8, .kv_heads = kv_heads, .head_dim = 128, .mask = mask},
@@ -122,9 +125,8 @@ int check_results(const GpuFacts& gpu) {
   const auto tested = make_cudnn_attention(*device);
   const auto referee = make_reference_attention(*device);
   Verdicts verdicts;
-  for (const HeadSplit split : {HeadSplit{.heads = 8, .peers = 1}, HeadSplit{.heads = 8, .peers = 2},
-                                HeadSplit{.heads = 32, .peers = 8}, HeadSplit{.heads = 2, .peers = 8}}) {
-    verdicts.add(fmt::format("pack and unpack {} heads for {} ranks, exactly", split.heads, split.peers),
+  for (const HeadSplit split : {HeadSplit(8, 1), HeadSplit(8, 2), HeadSplit(32, 8), HeadSplit(2, 8)}) {
+    verdicts.add(fmt::format("pack and unpack {} heads for {} ranks, exactly", split.heads().divisor(), split.peers()),
                  pack_mistakes(*device, split, 1000, 16), 0.0);
   }
   check_attention(*device, *tested, *referee, verdicts);

@@ -105,9 +105,12 @@ class OneGpu final : public CudaDevice {
 
  private:
   [[nodiscard]] cudaStream_t native(Lane lane) const { return streams_[static_cast<std::size_t>(lane)]; }
+  // In a lane and waited for: a plain cudaMemcpy from pageable memory may return before the data have arrived, and
+  // lanes do not wait for it.
   void copy_now(void* to, const void* from, std::int64_t bytes) {
     synchronize();
-    check(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault), "copying");
+    copy(to, from, bytes, Lane::compute);
+    synchronize();
   }
 
   GpuFacts facts_;

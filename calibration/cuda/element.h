@@ -58,4 +58,31 @@ ULYSIM_ANYWHERE inline Vector16 to_vector(const Floats8& floats) {
   return vector;
 }
 
+/// Division of numbers below 2³¹ by one that is known before the kernel starts, as a product and a shift (Granlund and
+/// Montgomery, PLDI 1994): a GPU divides 64-bit numbers in a hundred instructions, more than a memory-bound kernel has.
+class Divider {
+ public:
+  Divider() = default;
+  // Implicit: a kernel's parameters are given as numbers.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Divider(std::int64_t divisor) : divisor_(static_cast<std::uint32_t>(divisor)) {
+    while ((std::uint64_t{1} << log2_) < divisor_) {
+      ++log2_;
+    }
+    if (divisor_ > 1) {
+      multiplier_ = static_cast<std::uint32_t>(((std::uint64_t{1} << (31U + log2_)) + divisor_ - 1U) / divisor_);
+    }
+  }
+  ULYSIM_ANYWHERE [[nodiscard]] std::uint32_t divisor() const { return divisor_; }
+  ULYSIM_ANYWHERE [[nodiscard]] std::uint32_t divide(std::uint32_t number) const {
+    return divisor_ == 1U ? number
+                          : static_cast<std::uint32_t>((std::uint64_t{number} * multiplier_) >> 32U) >> (log2_ - 1U);
+  }
+
+ private:
+  std::uint32_t divisor_{1};
+  std::uint32_t multiplier_{};
+  std::uint32_t log2_{};  ///< rounded up
+};
+
 }  // namespace ulysim::calibration::cuda

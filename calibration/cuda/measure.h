@@ -33,8 +33,9 @@ struct Timing {
 /// its slowest rank. All ranks must call this at the same place.
 [[nodiscard]] Timing measure(const Rig& rig, const Iteration& iteration);
 
-/// What a sample amounts to, for the table at the end.
+/// What a sample amounts to, for the table at the end: one line a group.
 struct Amount {
+  std::string_view group{};
   double value{};           ///< per iteration: FLOP or bytes
   std::string_view unit{};  ///< of value / 10¹² (TFLOP/s) or value / 10⁹ (GB/s)
 };
@@ -57,15 +58,22 @@ class Recorder {
   /// `prepare` makes buffers and returns the iteration; it is called only if the sample is to be measured.
   void sample(std::string_view kind, const std::string& shape, Amount amount,
               const std::function<Iteration()>& prepare);
-  /// Rank 0: the table of what this run measured, and what it left out.
+  /// Rank 0: the best rate of every group that this run measured, and how many samples it left out.
   void print_table() const;
 
  private:
+  struct Row {
+    std::string group{};
+    std::string shape{};
+    Timing timing{};
+    double rate{};
+    std::string unit{};
+  };
   const Rig* rig_;
   SampleFile* file_;
   Settings settings_;
   std::chrono::steady_clock::time_point start_;
-  std::vector<std::string> lines_;
+  std::vector<Row> rows_;
   int left_out_{};
 };
 

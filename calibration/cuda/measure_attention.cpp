@@ -127,7 +127,10 @@ void measure_attention(const Rig& rig, Recorder& recorder) {
                       fmt::format("by=cudnn direction={} mask={} heads={} kv_heads={} head_dim={} queries={} keys={}",
                                   direction, shape.mask == Mask::causal ? "causal" : "full", shape.heads,
                                   shape.kv_heads, shape.head_dim, shape.queries, shape.keys),
-                      {.value = flops, .unit = "TFLOP/s"}, [&] { return local_attention(rig, shape, direction); });
+                      {.group = direction == "forward" ? "attention forward" : "attention backward",
+                       .value = flops,
+                       .unit = "TFLOP/s"},
+                      [&] { return local_attention(rig, shape, direction); });
     }
   }
 }
@@ -156,7 +159,8 @@ void measure_sequence_attention(const Rig& rig, Recorder& recorder) {
             "sequence-attention",
             fmt::format("method={} direction={} mask=causal heads=32 kv_heads=8 head_dim=128 tokens={} ranks={}",
                         name_of(method), direction, shape.tokens, world),
-            {.value = flops, .unit = "TFLOP/s"}, [&] { return shared_attention(rig, method, shape, direction); });
+            {.group = name_of(method), .value = flops, .unit = "TFLOP/s"},
+            [&] { return shared_attention(rig, method, shape, direction); });
       }
     }
   }

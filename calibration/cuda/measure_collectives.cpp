@@ -59,7 +59,9 @@ void measure_collectives(const Rig& rig, Recorder& recorder) {
       // Whole 16-byte vectors for every rank, whatever their number.
       const std::int64_t bytes = size / (16 * world) * (16 * world);
       recorder.sample("collective", fmt::format("name={} ranks={} bytes={}", collective.name, world, bytes),
-                      {.value = collective.bus_factor(world) * static_cast<double>(bytes), .unit = "GB/s"},
+                      {.group = collective.name,
+                       .value = collective.bus_factor(world) * static_cast<double>(bytes),
+                       .unit = "GB/s"},
                       [&] { return transfers(rig, collective, bytes); });
     }
   }

@@ -71,7 +71,7 @@ Iteration repack(const Rig& rig, std::int64_t tokens) {
       rig.devices[m]->launch(Items{.from = from->at<Vector16>(m, i),
                                    .to = to->at<Vector16>(m, i),
                                    .tokens = tokens,
-                                   .split = {.heads = kHeads, .peers = 8},
+                                   .split = {kHeads, 8},
                                    .vectors = kVectors},
                              Lane::compute);
     }
@@ -82,23 +82,29 @@ Iteration repack(const Rig& rig, std::int64_t tokens) {
 
 void measure_copies(const Rig& rig, Recorder& recorder) {
   for (const std::int64_t bytes : kSizes) {
-    const Amount moved{.value = static_cast<double>(bytes), .unit = kGigabytes};
-    // Read and written.
-    const Amount twice{.value = 2.0 * moved.value, .unit = kGigabytes};
-    recorder.sample("copy", fmt::format("path=device by=engine bytes={}", bytes), twice,
+    const auto once = static_cast<double>(bytes);
+    const auto amount = [](std::string_view group, double value) {
+      return Amount{.group = group, .value = value, .unit = kGigabytes};
+    };
+    recorder.sample("copy", fmt::format("path=device by=engine bytes={}", bytes),
+                    amount("copy by the engine, read + written", 2.0 * once),
                     [&] { return within_device(rig, Copy::engine, bytes); });
-    recorder.sample("copy", fmt::format("path=device by=kernel bytes={}", bytes), twice,
+    recorder.sample("copy", fmt::format("path=device by=kernel bytes={}", bytes),
+                    amount("copy by a kernel, read + written", 2.0 * once),
                     [&] { return within_device(rig, Copy::kernel, bytes); });
-    recorder.sample("copy", fmt::format("path=host-to-device by=engine bytes={}", bytes), moved,
+    recorder.sample("copy", fmt::format("path=host-to-device by=engine bytes={}", bytes), amount("host to GPU", once),
                     [&] { return across_pci(rig, Copy::host_to_device, bytes); });
-    recorder.sample("copy", fmt::format("path=device-to-host by=engine bytes={}", bytes), moved,
+    recorder.sample("copy", fmt::format("path=device-to-host by=engine bytes={}", bytes), amount("GPU to host", once),
                     [&] { return across_pci(rig, Copy::device_to_host, bytes); });
   }
   for (const std::int64_t tokens : {4096, 65536}) {
-    const Amount twice{.value = 2.0 * static_cast<double>(tokens) * 32 * 128 * 2, .unit = kGigabytes};
-    recorder.sample("copy", fmt::format("path=device by=pack heads=32 peers=8 head_dim=128 tokens={}", tokens), twice,
+    // Read and written, bf16.
+    const double bytes = 2.0 * static_cast<double>(tokens) * 32 * 128 * 2;
+    recorder.sample("copy", fmt::format("path=device by=pack heads=32 peers=8 head_dim=128 tokens={}", tokens),
+                    {.group = "pack heads, read + written", .value = bytes, .unit = kGigabytes},
                     [&] { return repack<PackHeads>(rig, tokens); });
-    recorder.sample("copy", fmt::format("path=device by=unpack heads=32 peers=8 head_dim=128 tokens={}", tokens), twice,
+    recorder.sample("copy", fmt::format("path=device by=unpack heads=32 peers=8 head_dim=128 tokens={}", tokens),
+                    {.group = "unpack heads, read + written", .value = bytes, .unit = kGigabytes},
                     [&] { return repack<UnpackHeads>(rig, tokens); });
   }
 }

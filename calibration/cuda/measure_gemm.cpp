@@ -115,7 +115,7 @@ void measure_gemms(const Rig& rig, Recorder& recorder) {
     const double flops =
         2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
     recorder.sample("gemm", fmt::format("precision=bf16 m={} n={} k={}", shape.m, shape.n, shape.k),
-                    {.value = flops, .unit = "TFLOP/s"}, [&] { return products(rig, shape); });
+                    {.group = "gemm bf16", .value = flops, .unit = "TFLOP/s"}, [&] { return products(rig, shape); });
   }
 }
 

@@ -68,6 +68,11 @@ std::optional<std::string> why_not(SequenceMethod method, const SequenceShape& s
   if (shape.tokens % parts != 0) {
     return fmt::format("{} tokens do not split into {} parts", shape.tokens, parts);
   }
+  // Kernels count vectors of eight elements in 32 bits (element.h, Divider).
+  constexpr std::int64_t kMostVectors = std::int64_t{1} << 31U;
+  if (shape.tokens / world >= kMostVectors / (shape.heads * shape.head_dim / 8)) {
+    return fmt::format("{} tokens on each of {} ranks are too many for one kernel", shape.tokens / world, world);
+  }
   if (method == SequenceMethod::ulysses) {
     if (shape.heads % world != 0) {
       return fmt::format("{} heads do not split over {} ranks", shape.heads, world);

@@ -30,10 +30,10 @@ class Ulysses final : public SequenceAttention {
       : shape_(shape),
         group_(std::move(group)),
         world_(group_.communicator->world()),
-        q_split_{.heads = shape.heads, .peers = world_},
-        kv_split_{.heads = shape.kv_heads, .peers = world_} {
-    const std::int64_t q_bytes = kBf16 * shape.tokens * q_split_.per_peer() * shape.head_dim;
-    const std::int64_t k_bytes = kBf16 * shape.tokens * kv_split_.per_peer() * shape.head_dim;
+        q_split_(shape.heads, world_),
+        kv_split_(shape.kv_heads, world_) {
+    const std::int64_t q_bytes = kBf16 * shape.tokens * q_split_.per_peer().divisor() * shape.head_dim;
+    const std::int64_t k_bytes = kBf16 * shape.tokens * kv_split_.per_peer().divisor() * shape.head_dim;
     for (const Member& member : group_.members) {
       Device& device = *member.device;
       sides_.push_back({.q = {device, q_bytes},
@@ -44,7 +44,7 @@ class Ulysses final : public SequenceAttention {
                         .dq = {device, q_bytes},
                         .dk = {device, k_bytes},
                         .dv = {device, k_bytes},
-                        .stats = {device, 4 * shape.tokens * q_split_.per_peer()},
+                        .stats = {device, 4 * shape.tokens * q_split_.per_peer().divisor()},
                         .packed = {device, q_bytes}});
     }
   }
@@ -89,14 +89,14 @@ class Ulysses final : public SequenceAttention {
   [[nodiscard]] BlockShape block() const {
     return {.queries = shape_.tokens,
             .keys = shape_.tokens,
-            .heads = q_split_.per_peer(),
-            .kv_heads = kv_split_.per_peer(),
+            .heads = q_split_.per_peer().divisor(),
+            .kv_heads = kv_split_.per_peer().divisor(),
             .head_dim = shape_.head_dim,
             .mask = shape_.mask};
   }
   [[nodiscard]] std::int64_t tokens_here() const { return shape_.tokens / world_; }
   [[nodiscard]] std::int64_t peer_bytes(const HeadSplit& split) const {
-    return kBf16 * tokens_here() * split.per_peer() * shape_.head_dim;
+    return kBf16 * tokens_here() * split.per_peer().divisor() * shape_.head_dim;
   }
 
   // Parts arrive in the order of the ranks, which is the order of the tokens: nothing is to be unpacked.

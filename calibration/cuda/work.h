@@ -13,34 +13,50 @@
 
 namespace ulysim::calibration::cuda {
 
-/// How K and V of `heads` heads spread over `peers` ranks: heads/peers each, or, with fewer heads than ranks, every
-/// head on peers/heads ranks. Requires that one divides the other.
-struct HeadSplit {
-  std::int64_t heads{};
-  std::int64_t peers{};
-  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t per_peer() const { return heads >= peers ? heads / peers : 1; }
-  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t replicas() const { return heads >= peers ? 1 : peers / heads; }
-  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t first_head(std::int64_t peer) const {
-    return heads >= peers ? peer * per_peer() : peer / replicas();
-  }
+/// How `heads` heads spread over `peers` ranks: heads/peers each, or, with fewer heads than ranks, every head on
+/// peers/heads ranks. Requires that one divides the other.
+class HeadSplit {
+ public:
+  HeadSplit() = default;
+  HeadSplit(std::int64_t heads, std::int64_t peers)
+      : heads_(heads),
+        per_peer_(heads >= peers ? heads / peers : 1),
+        replicas_(heads >= peers ? 1 : peers / heads),
+        peers_(peers) {}
+  ULYSIM_ANYWHERE [[nodiscard]] Divider heads() const { return heads_; }
+  ULYSIM_ANYWHERE [[nodiscard]] Divider per_peer() const { return per_peer_; }
+  ULYSIM_ANYWHERE [[nodiscard]] Divider replicas() const { return replicas_; }
+  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t peers() const { return peers_; }
+
+ private:
+  Divider heads_{};
+  Divider per_peer_{};
+  Divider replicas_{};
+  std::int64_t peers_{};
 };
 
 /// [tokens][heads][head_dim] → [peers][tokens][heads per peer][head_dim]: what an all-to-all sends (Ulysses,
-/// arXiv:2309.14509, section 3). One item is 16 bytes of the result.
+/// arXiv:2309.14509, section 3). One item is 16 bytes of the result; fewer than 2³¹ items.
 struct PackHeads {
   const Vector16* from{};
   Vector16* to{};
-  std::int64_t tokens{};
+  Divider tokens{};
   HeadSplit split{};
-  std::int64_t vectors{};  ///< per head: head_dim / 8
+  Divider vectors{};  ///< per head: head_dim / 8
 
-  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const { return split.peers * tokens * split.per_peer() * vectors; }
+  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const {
+    return split.peers() * tokens.divisor() * split.per_peer().divisor() * vectors.divisor();
+  }
   ULYSIM_ANYWHERE void operator()(std::int64_t i) const {
-    const std::int64_t vector = i % vectors;
-    const std::int64_t head = i / vectors % split.per_peer();
-    const std::int64_t token = i / vectors / split.per_peer() % tokens;
-    const std::int64_t peer = i / vectors / split.per_peer() / tokens;
-    to[i] = from[(token * split.heads + split.first_head(peer) + head) * vectors + vector];
+    const auto item = static_cast<std::uint32_t>(i);
+    const std::uint32_t all_heads = vectors.divide(item);
+    const std::uint32_t vector = item - all_heads * vectors.divisor();
+    const std::uint32_t row = split.per_peer().divide(all_heads);
+    const std::uint32_t head = all_heads - row * split.per_peer().divisor();
+    const std::uint32_t peer = tokens.divide(row);
+    const std::uint32_t token = row - peer * tokens.divisor();
+    const std::uint32_t first_head = split.replicas().divide(peer) * split.per_peer().divisor();
+    to[i] = from[(token * split.heads().divisor() + first_head + head) * vectors.divisor() + vector];
   }
 };
 
@@ -48,27 +64,34 @@ struct PackHeads {
 struct UnpackHeads {
   const Vector16* from{};
   Vector16* to{};
-  std::int64_t tokens{};
+  Divider tokens{};
   HeadSplit split{};
-  std::int64_t vectors{};
+  Divider vectors{};
 
-  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const { return tokens * split.heads * vectors; }
+  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const {
+    return std::int64_t{tokens.divisor()} * split.heads().divisor() * vectors.divisor();
+  }
   ULYSIM_ANYWHERE void operator()(std::int64_t i) const {
-    const std::int64_t vector = i % vectors;
-    const std::int64_t head = i / vectors % split.heads;
-    const std::int64_t token = i / vectors / split.heads;
-    const std::int64_t per_peer = split.per_peer();
-    const std::int64_t peer = head / per_peer * split.replicas();
-    const auto at = [&](std::int64_t p) {
-      return ((p * tokens + token) * per_peer + head % per_peer) * vectors + vector;
+    const auto item = static_cast<std::uint32_t>(i);
+    const std::uint32_t all_heads = vectors.divide(item);
+    const std::uint32_t vector = item - all_heads * vectors.divisor();
+    const std::uint32_t token = split.heads().divide(all_heads);
+    const std::uint32_t head = all_heads - token * split.heads().divisor();
+    const std::uint32_t holder = split.per_peer().divide(head);
+    const std::uint32_t per_peer = split.per_peer().divisor();
+    const std::uint32_t head_there = head - holder * per_peer;
+    const std::uint32_t replicas = split.replicas().divisor();
+    const auto at = [&](std::uint32_t replica) {
+      const std::uint32_t peer = holder * replicas + replica;
+      return ((peer * tokens.divisor() + token) * per_peer + head_there) * vectors.divisor() + vector;
     };
-    if (split.replicas() == 1) {
-      to[i] = from[at(peer)];
+    if (replicas == 1) {
+      to[i] = from[at(0)];
       return;
     }
-    Floats8 sum = to_floats(from[at(peer)]);
-    for (std::int64_t replica = 1; replica < split.replicas(); ++replica) {
-      const Floats8 more = to_floats(from[at(peer + replica)]);
+    Floats8 sum = to_floats(from[at(0)]);
+    for (std::uint32_t replica = 1; replica < replicas; ++replica) {
+      const Floats8 more = to_floats(from[at(replica)]);
       for (int j = 0; j < 8; ++j) {
         sum.value[j] += more.value[j];
       }

@@ -157,12 +157,12 @@ TEST(Pack, PutsTheHeadsOfAPeerTogether) {
   // 3 tokens, 4 heads of 16 elements (2 vectors), 2 peers: peer 1 gets heads 2 and 3 of every token.
   const auto from = numbered(3 * 4 * 2);
   std::vector<Vector16> to(from.size());
-  run(PackHeads{.from = from.data(), .to = to.data(), .tokens = 3, .split = {.heads = 4, .peers = 2}, .vectors = 2});
+  run(PackHeads{.from = from.data(), .to = to.data(), .tokens = 3, .split = {4, 2}, .vectors = 2});
   const auto first = [](const Vector16& vector) { return int{vector.element[0].bits}; };
   // [peer 1][token 2][head 0 of its own][vector 1] is token 2, head 2, vector 1: vector (2·4 + 2)·2 + 1 = 21.
   EXPECT_EQ(first(to[static_cast<std::size_t>(((1 * 3 + 2) * 2 + 0) * 2 + 1)]), 8 * 21);
   std::vector<Vector16> back(from.size());
-  run(UnpackHeads{.from = to.data(), .to = back.data(), .tokens = 3, .split = {.heads = 4, .peers = 2}, .vectors = 2});
+  run(UnpackHeads{.from = to.data(), .to = back.data(), .tokens = 3, .split = {4, 2}, .vectors = 2});
   for (std::size_t i = 0; i < from.size(); ++i) {
     EXPECT_EQ(first(back[i]), first(from[i]));
   }
@@ -176,12 +176,25 @@ TEST(Pack, FewKvHeadsAreRepeatedAndTheirGradientsAdded) {
   }
   const std::vector<Vector16> from(2 * 2, one);
   std::vector<Vector16> to(4 * 2);
-  const HeadSplit split{.heads = 2, .peers = 4};
+  const HeadSplit split(2, 4);
   run(PackHeads{.from = from.data(), .to = to.data(), .tokens = 2, .split = split, .vectors = 1});
   std::vector<Vector16> back(from.size());
   run(UnpackHeads{.from = to.data(), .to = back.data(), .tokens = 2, .split = split, .vectors = 1});
   for (const Vector16& vector : back) {
     EXPECT_EQ(to_float(vector.element[3]), 2.0F);
+  }
+}
+
+TEST(Divider, IsDivision) {
+  std::mt19937 random(11);
+  for (const std::int64_t divisor : {1, 2, 3, 7, 16, 100, 127, 128, 1000003, 2147483647}) {
+    const Divider by(divisor);
+    for (int i = 0; i < 1000; ++i) {
+      const auto number = static_cast<std::uint32_t>(random() >> 1U);
+      ASSERT_EQ(by.divide(number), number / static_cast<std::uint32_t>(divisor)) << number << " by " << divisor;
+    }
+    EXPECT_EQ(by.divide(static_cast<std::uint32_t>(divisor)), 1U);
+    EXPECT_EQ(by.divide(static_cast<std::uint32_t>(divisor - 1)), 0U);
   }
 }
 
