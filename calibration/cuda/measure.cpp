@@ -65,6 +65,7 @@ Timing measure(const Rig& rig, const Iteration& iteration) {
   const auto count =
       std::clamp(static_cast<std::int64_t>(kBatchSeconds / std::max(once, 1e-7)), std::int64_t{1}, kMostIterations);
   std::vector<double> seconds;
+  seconds.reserve(kBatches);
   for (int batch = 0; batch < kBatches; ++batch) {
     seconds.push_back(stopwatch.time(iteration, batch * count, count) / static_cast<double>(count));
   }

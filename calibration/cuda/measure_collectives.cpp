@@ -57,7 +57,8 @@ void measure_collectives(const Rig& rig, Recorder& recorder) {
   for (const Collective& collective : kCollectives) {
     for (std::int64_t size = kSmallest; size <= kLargest; size *= 4) {
       // Whole 16-byte vectors for every rank, whatever their number.
-      const std::int64_t bytes = size / (16 * world) * (16 * world);
+      const std::int64_t whole = std::int64_t{16} * world;
+      const std::int64_t bytes = size / whole * whole;
       recorder.sample("collective", fmt::format("name={} ranks={} bytes={}", collective.name, world, bytes),
                       {.group = collective.name,
                        .value = collective.bus_factor(world) * static_cast<double>(bytes),

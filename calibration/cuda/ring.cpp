@@ -124,7 +124,7 @@ class Ring final : public SequenceAttention {
       transfers.push_back({.send = stations_[m].gradient[parity(step)].as<void>(),
                            .receive = stations_[m].gradient[parity(step + 1)].as<void>()});
     }
-    group_.communicator->shift(transfers, 4 * 2 * kv_elements());
+    group_.communicator->shift(transfers, 8 * kv_elements());
   }
 
   SequenceShape shape_;

@@ -16,7 +16,7 @@ Block ring_block(const ZigzagSplit& split, int rank, int source) {
 std::vector<Block> gathered_blocks(const ZigzagSplit& split, int rank) {
   const std::int64_t c = split.chunk;
   if (split.mask == Mask::full) {
-    return {{.query_begin = 0, .queries = 2 * c, .key_begin = 0, .keys = 2 * split.world * c, .mask = Mask::full}};
+    return {{.query_begin = 0, .queries = 2 * c, .key_begin = 0, .keys = 2 * c * split.world, .mask = Mask::full}};
   }
   std::vector<Block> blocks;
   const std::int64_t places[] = {rank, 2 * std::int64_t{split.world} - 1 - rank};

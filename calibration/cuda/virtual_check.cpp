@@ -132,6 +132,7 @@ void run_shared(const CheckedCase& checked, const CheckedParts& parts, Tensors& 
   const std::int64_t tokens = checked.shape.tokens;
   const std::int64_t here = tokens / checked.world;
   std::vector<Member> members;
+  members.reserve(static_cast<std::size_t>(checked.world));
   for (int rank = 0; rank < checked.world; ++rank) {
     members.push_back({.rank = rank, .device = parts.device, .attention = parts.tested});
   }
