@@ -1,0 +1,16 @@
+# cmake -DPROGRAM=… -DARGUMENTS=a|b -DEXIT=N [-DOUTPUT=FILE] [-DERROR=REGEX] -P run_program.cmake
+# Fails unless the program ends with EXIT, prints what FILE holds, and says what REGEX matches on standard error.
+string(REPLACE "|" ";" ARGUMENTS "${ARGUMENTS}")
+execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} RESULT_VARIABLE exit OUTPUT_VARIABLE output ERROR_VARIABLE error)
+if(NOT exit STREQUAL EXIT)
+  message(FATAL_ERROR "exit ${exit} instead of ${EXIT}; standard error:\n${error}")
+endif()
+if(DEFINED OUTPUT)
+  file(READ ${OUTPUT} expected)
+  if(NOT output STREQUAL expected)
+    message(FATAL_ERROR "printed\n${output}instead of\n${expected}standard error:\n${error}")
+  endif()
+endif()
+if(DEFINED ERROR AND NOT error MATCHES "${ERROR}")
+  message(FATAL_ERROR "standard error does not match ${ERROR}:\n${error}")
+endif()
