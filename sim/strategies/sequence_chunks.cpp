@@ -172,6 +172,24 @@ class BlockPass {
     }
   }
 
+  /// What backward reads beside attention's own inputs (of norms of queries and keys): the chunks are parts of one
+  /// tensor, which stays on the GPU.
+  [[nodiscard]] Renamed left_whole() const {
+    Renamed whole;
+    for (const Op& maker : makers_) {
+      for (const TensorId id : maker.writes) {
+        const auto& later = block_.body(Phase::backward).ops;
+        const bool kept = std::any_of(later.begin(), later.end(), [id](const Op& op) {
+          return !std::holds_alternative<AttentionWork>(op.work) && reads(op, id);
+        });
+        if (kept) {
+          whole.emplace(id.index(), id);
+        }
+      }
+    }
+    return whole;
+  }
+
   static TensorId named(const Renamed& renamed, TensorId id) {
     const auto found = renamed.find(id.index());
     return found == renamed.end() ? id : found->second;
@@ -185,7 +203,7 @@ class BlockPass {
     queries_ = {on_host(call_.reads[0], at(call_.reads[0]).element_bytes), on_host(o, at(o).element_bytes),
                 on_host(lse, at(lse).element_bytes)};
     for (std::int64_t i = 0; i < chunks_; ++i) {
-      Renamed renamed;
+      Renamed renamed = left_whole();
       fetch_past(i);
       add_parts(makers_, i, "c", renamed);
       const Ids own{named(renamed, call_.reads[0]), named(renamed, call_.reads[1]), named(renamed, call_.reads[2])};
