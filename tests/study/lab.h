@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <ctime>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -108,6 +109,16 @@ inline engine::Machine hardware(const scenario::Scenario& scenario, const Machin
           .cost = machine.cost.get(),
           .host = {.issue_time = entry.framework.issue_time_per_kernel.value,
                    .communication_sms = entry.framework.communication_sms.value}};
+}
+
+/// CPU time since `begin` (of this process: a busy machine does not count). Sanitizers make programs several times
+/// slower, and nothing is promised of those.
+inline void expect_cpu_seconds_since(std::clock_t begin, double most) {
+#ifndef __SANITIZE_ADDRESS__
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, most) << "seconds of CPU time";
+#else
+  (void)begin, (void)most;
+#endif
 }
 
 }  // namespace ulysim::study
