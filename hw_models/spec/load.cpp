@@ -53,18 +53,10 @@ Transport read_transport(config::Mapping& parent, std::string_view key) {
   return out;
 }
 
-std::optional<Nvme> read_nvme(config::Mapping& parent) {
-  const config::Node* node = parent.find("nvme");
-  if (node == nullptr) {
-    return std::nullopt;
-  }
-  Nvme out;
-  config::Mapping map(*node, parent.path_of("nvme"), parent.diagnostics());
+void read_nvme(config::Mapping& map, Nvme& out) {
   read_sourced(map, "read", out.read, kLinkBandwidth);
   read_sourced(map, "write", out.write, kLinkBandwidth);
   read_sourced(map, "capacity", out.capacity, kStorage);
-  map.finish();
-  return out;
 }
 
 /// Fabric, and the link and transport that belong to it: a node without NVLink names its transport `pcie`.
@@ -196,7 +188,7 @@ Node Catalog::load_node(std::string_view name, const Location& asked_at) const {
   read_sourced(map, "host_memory_bandwidth", node.host_memory_bandwidth, kMemoryBandwidth);
   read_sourced(map, "host_memory", node.host_memory, kHostMemory);
   read_sourced(map, "host_memory_reserved", node.host_memory_reserved, kHostMemory);
-  node.nvme = read_nvme(map);
+  node.nvme = read_group<Nvme>(map, "nvme", read_nvme);
   map.finish();
   if (diagnostics.empty()) {  // relations between values that are all there
     require(map, "nics", broken_nics(node));

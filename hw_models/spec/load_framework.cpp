@@ -21,63 +21,29 @@ constexpr Bounds<Bytes> kMemory{Bytes(0), Bytes(std::int64_t{1} << 36)};  // 64 
 constexpr Bounds<Bytes> kTile{Bytes(std::int64_t{1} << 20), Bytes(std::int64_t{1} << 36)};
 constexpr Bounds<Duration> kHostTime{Duration(0), Duration(60'000'000'000'000)};  // a minute
 
-std::optional<StateBytes> read_states(config::Mapping& parent, std::string_view key) {
-  const config::Node* node = parent.find(key);
-  if (node == nullptr) {
-    return std::nullopt;
-  }
-  StateBytes out;
-  config::Mapping map(*node, parent.path_of(key), parent.diagnostics());
+void read_states(config::Mapping& map, StateBytes& out) {
   read_sourced(map, "weight_bytes", out.weight_bytes, kPerElement);
   read_sourced(map, "gradient_bytes", out.gradient_bytes, kPerElement);
   read_sourced(map, "master_bytes", out.master_bytes, kPerElement);
   read_sourced(map, "moments_bytes", out.moments_bytes, kPerElement);
-  if (map.find("host_bytes") != nullptr) {
-    read_sourced(map, "host_bytes", out.host_bytes.emplace(), kPerElement);
-  }
+  read_if_there(map, "host_bytes", out.host_bytes, kPerElement);
   read_sourced_or_default(map, "offloaded_only", out.offloaded_only, kFlag);
-  map.finish();
-  return out;
 }
 
-std::optional<OptimizerSwap> read_swap(config::Mapping& parent) {
-  const config::Node* node = parent.find("optimizer_swap");
-  if (node == nullptr) {
-    return std::nullopt;
-  }
-  OptimizerSwap out;
-  config::Mapping map(*node, parent.path_of("optimizer_swap"), parent.diagnostics());
+void read_swap(config::Mapping& map, OptimizerSwap& out) {
   read_sourced(map, "read_bytes", out.read_bytes, kPerElement);
   read_sourced(map, "written_bytes", out.written_bytes, kPerElement);
   read_sourced(map, "gradient_written_bytes", out.gradient_written_bytes, kPerElement);
   read_sourced(map, "host_bytes", out.host_bytes, kPerElement);
   read_sourced(map, "buffers", out.buffers, Bounds<std::int64_t>{1, 64});
   read_sourced(map, "overlap", out.overlap, kFlag);
-  map.finish();
-  return out;
 }
 
-std::optional<Loading> read_loading(config::Mapping& parent) {
-  const config::Node* node = parent.find("loading");
-  if (node == nullptr) {
-    return std::nullopt;
-  }
-  Loading out;
-  config::Mapping map(*node, parent.path_of("loading"), parent.diagnostics());
+void read_loading(config::Mapping& map, Loading& out) {
   read_sourced(map, "gpu_model_bytes", out.gpu_model_bytes, kPerElement);
   read_sourced(map, "gpu_shard_bytes", out.gpu_shard_bytes, kPerElement);
   read_sourced(map, "host_rank_bytes", out.host_rank_bytes, kPerElement);
   read_sourced(map, "host_node_bytes", out.host_node_bytes, kPerElement);
-  map.finish();
-  return out;
-}
-
-template <class T>
-void read_if_there(config::Mapping& map, std::string_view key, std::optional<Sourced<T>>& out,
-                   const Bounds<T>& bounds) {
-  if (map.find(key) != nullptr) {
-    read_sourced(map, key, out.emplace(), bounds);
-  }
 }
 
 /// Facts that most stacks share; a file names them where its stack differs.
@@ -128,10 +94,10 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "optimizer_chunk_elements", out.optimizer_chunk_elements, kElements);
   read_sourced_or_default(map, "host_pinned_bytes", out.host_pinned_bytes, kPerElement);
   read_sourced_or_default(map, "host_pinned_chunk_bytes", out.host_pinned_chunk_bytes, kPerElement);
-  out.bf16_states = read_states(map, "bf16_states");
-  out.eight_bit_states = read_states(map, "eight_bit_states");
-  out.optimizer_swap = read_swap(map);
-  out.loading = read_loading(map);
+  out.bf16_states = read_group<StateBytes>(map, "bf16_states", read_states);
+  out.eight_bit_states = read_group<StateBytes>(map, "eight_bit_states", read_states);
+  out.optimizer_swap = read_group<OptimizerSwap>(map, "optimizer_swap", read_swap);
+  out.loading = read_group<Loading>(map, "loading", read_loading);
   read_if_there(map, "checkpoint_offload_stash", out.checkpoint_offload_stash, kFew);
   read_sourced_or_default(map, "pipeline_exchange_drains_host", out.pipeline_exchange_drains_host, kFlag);
   read_sourced_or_default(map, "pipeline_keeps_outputs", out.pipeline_keeps_outputs, kFlag);

@@ -122,4 +122,25 @@ void read_sourced_or_default(config::Mapping& parent, std::string_view key, Sour
   }
 }
 
+template <class T, class B>
+void read_if_there(config::Mapping& mapping, std::string_view key, std::optional<Sourced<T>>& out, const B& bounds) {
+  if (mapping.find(key) != nullptr) {
+    read_sourced(mapping, key, out.emplace(), bounds);
+  }
+}
+
+/// A mapping within the mapping that a file may leave out; `fill` reads its keys.
+template <class T, class Fill>
+std::optional<T> read_group(config::Mapping& parent, std::string_view key, const Fill& fill) {
+  const config::Node* node = parent.find(key);
+  if (node == nullptr) {
+    return std::nullopt;
+  }
+  T out;
+  config::Mapping map(*node, parent.path_of(key), parent.diagnostics());
+  fill(map, out);
+  map.finish();
+  return out;
+}
+
 }  // namespace ulysim::spec

@@ -62,25 +62,24 @@ std::int64_t stranded_bytes(const spec::Framework& framework, const workload::Op
   return 0;
 }
 
-/// Host bytes as the allocator takes them: pinned blocks are powers of two (PyTorch CachingHostAllocator).
+/// Host bytes as the allocator takes them: pinned blocks are powers of two (PyTorch CachingHostAllocator). Weights are
+/// one flat block of a rank (DeepSpeed stage3.py, _create_param_groups_fp16_flat_cpu_memory).
 std::int64_t host_bytes(const spec::Framework& framework, const memory::Usage& host) {
-  const bool rounded = framework.pinned_blocks.value == spec::PinnedBlocks::power_of_two;
+  const auto block = [rounds = framework.pinned_blocks.value == spec::PinnedBlocks::power_of_two](std::int64_t bytes) {
+    return rounds && bytes > 0 ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes))) : bytes;
+  };
   std::int64_t sum = 0;
-  std::int64_t weights =
-      0;  // one flat block of a rank (DeepSpeed stage3.py, _create_param_groups_fp16_flat_cpu_memory)
+  std::int64_t weights = 0;
   for (const memory::Holding& holding : host.holdings) {
     if (holding.kind == workload::MemoryKind::weights) {
       weights += holding.bytes;
-    } else if (rounded && holding.pinned && holding.count > 0) {
-      const auto one = static_cast<std::uint64_t>(holding.bytes / holding.count);
-      sum += static_cast<std::int64_t>(std::bit_ceil(one)) * holding.count;
+    } else if (holding.pinned && holding.count > 0) {
+      sum += block(holding.bytes / holding.count) * holding.count;
     } else {
       sum += holding.bytes;
     }
   }
-  const bool round_weights = weights > 0 && framework.pinned_blocks.value == spec::PinnedBlocks::power_of_two;
-  return sum +
-         (round_weights ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(weights))) : weights);
+  return sum + block(weights);
 }
 
 /// Ranks of a node read the checkpoint side by side.
