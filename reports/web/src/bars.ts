@@ -1,0 +1,143 @@
+// Stacked bars, one for each plan: parts of a step, of a memory, of a volume; with the total, an error bar and a limit
+// where there are such.
+import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemReturn } from "echarts";
+
+import { axis, is_narrow, legend, type Option } from "./chart";
+import { shortened } from "./format";
+import { hatch, palette } from "./palette";
+import { tip, tooltip } from "./tooltip";
+
+export interface Part {
+  name: string;
+  colour: string;
+  /** The GPU waits here. */
+  hatched?: boolean;
+  /** One figure per bar. */
+  values: number[];
+}
+
+export interface Bars {
+  names: string[];
+  parts: Part[];
+  /** Of each bar, where known: below and above what is drawn. */
+  ranges?: ([number, number] | null)[];
+  /** Of each bar, where there is one. */
+  limits?: (number | null)[];
+  limit_name?: string;
+  /** The written total of each bar. */
+  totals: string[];
+  axis_name: string;
+  text: (value: number) => string;
+  short: (value: number) => string;
+}
+
+const kBar = 26;
+const kWhisker = 5;
+
+export function bars_height(bars: number, parts: number, width: number): number {
+  return legend_height(parts, width) + bars * 48 + 62;
+}
+
+/** Rows of the legend, guessed from an average entry. */
+function legend_height(parts: number, width: number): number {
+  return Math.ceil((parts * (is_narrow(width) ? 158 : 172)) / Math.max(width, 1)) * 24 + 8;
+}
+
+function total(bars: Bars, at: number): number {
+  return bars.parts.reduce((sum, part) => sum + (part.values[at] ?? 0), 0);
+}
+
+/** Total, error bar and limit of one bar, drawn over it. */
+function marks(bars: Bars, at: number, api: CustomSeriesRenderItemAPI): CustomSeriesRenderItemReturn {
+  const colours = palette();
+  const [x = 0, y = 0] = api.coord([total(bars, at), at]);
+  const range = bars.ranges?.[at] ?? null;
+  const limit = bars.limits?.[at] ?? null;
+  const stroke = (x1: number, y1: number, x2: number, y2: number, colour: string, lineWidth: number) => ({
+    type: "line" as const,
+    shape: { x1, y1, x2, y2 },
+    style: { stroke: colour, lineWidth },
+    silent: true,
+  });
+  const shapes = [];
+  let end = x;
+  if (range !== null) {
+    const [low = 0, high = 0] = range.map((value) => api.coord([value, at])[0] ?? 0);
+    shapes.push(stroke(low, y, high, y, colours.text, 1.5));
+    shapes.push(stroke(low, y - kWhisker, low, y + kWhisker, colours.text, 1.5));
+    shapes.push(stroke(high, y - kWhisker, high, y + kWhisker, colours.text, 1.5));
+    end = Math.max(end, high);
+  }
+  if (limit !== null) {
+    const [at_limit = 0] = api.coord([limit, at]);
+    shapes.push(stroke(at_limit, y - kBar / 2 - 6, at_limit, y + kBar / 2 + 6, colours.bad, 2.5));
+  }
+  shapes.push({
+    type: "text" as const,
+    style: { x: end + 8, y, text: bars.totals[at] ?? "", fill: colours.text, verticalAlign: "middle" as const, fontWeight: 600 },
+    silent: true,
+  });
+  return { type: "group", children: shapes };
+}
+
+export function bars_option(bars: Bars, width: number): Option {
+  const colours = palette();
+  const narrow = is_narrow(width);
+  const top = legend_height(bars.parts.length, width);
+  const series = bars.parts.map((part) => ({
+    type: "bar",
+    name: part.name,
+    stack: "all",
+    barWidth: kBar,
+    data: part.values,
+    itemStyle: {
+      color: part.colour,
+      borderColor: colours.ground,
+      borderWidth: 0.5,
+      ...(part.hatched === true && { decal: hatch(colours.ground) }),
+    },
+    emphasis: { disabled: true },
+  }));
+  const furthest = bars.names.map((_, at) => Math.max(total(bars, at), bars.ranges?.[at]?.[1] ?? 0, bars.limits?.[at] ?? 0));
+  return {
+    legend: legend({ data: bars.parts.map((part) => part.name) }),
+    grid: { left: 8, right: narrow ? 70 : 84, top: top + 4, bottom: 42, containLabel: true },
+    xAxis: axis("value", {
+      name: bars.axis_name,
+      min: 0,
+      max: Math.max(...furthest) || 1,
+      axisLabel: { formatter: bars.short, showMaxLabel: false },
+      splitNumber: narrow ? 3 : 6,
+    }),
+    yAxis: axis("category", {
+      data: bars.names.map((name) => shortened(name, narrow ? 14 : 28)),
+      inverse: true,
+      axisLabel: { color: colours.text, hideOverlap: false },
+    }),
+    tooltip: tooltip("axis", (params: { dataIndex: number }[]) => {
+      const at = params[0]?.dataIndex ?? 0;
+      const lines = bars.parts
+        .filter((part) => (part.values[at] ?? 0) > 0)
+        .map((part) => ({ label: part.name, value: bars.text(part.values[at] ?? 0), colour: part.colour }));
+      const limit = bars.limits?.[at] ?? null;
+      const range = bars.ranges?.[at] ?? null;
+      return tip(bars.names[at] ?? "", [
+        ...lines,
+        { label: "total", value: bars.totals[at] ?? "" },
+        ...(range === null ? [] : [{ label: "between", value: `${bars.text(range[0])} and ${bars.text(range[1])}` }]),
+        ...(limit === null ? [] : [{ label: bars.limit_name ?? "limit", value: bars.text(limit) }]),
+      ]);
+    }),
+    series: [
+      ...series,
+      {
+        type: "custom",
+        name: "total",
+        data: bars.names.map((_, at) => [total(bars, at), at]),
+        renderItem: (params: { dataIndex: number }, api: CustomSeriesRenderItemAPI) => marks(bars, params.dataIndex, api),
+        tooltip: { show: false },
+        z: 5,
+      },
+    ],
+  };
+}

@@ -1,0 +1,120 @@
+// ECharts, only what the views use, and the life of a chart: drawn when it is in the page, anew when its width, the
+// theme or its data change.
+import { BarChart, CustomChart, GraphChart, LineChart, ScatterChart } from "echarts/charts";
+import { DataZoomComponent, GridComponent, LegendComponent, TooltipComponent } from "echarts/components";
+import { init, use, type EChartsCoreOption, type EChartsType } from "echarts/core";
+import { SVGRenderer } from "echarts/renderers";
+
+import { h } from "./dom";
+import { palette } from "./palette";
+import { on_theme_change } from "./theme";
+
+use([
+  BarChart,
+  CustomChart,
+  GraphChart,
+  LineChart,
+  ScatterChart,
+  DataZoomComponent,
+  GridComponent,
+  LegendComponent,
+  TooltipComponent,
+  SVGRenderer,
+]);
+
+export type Option = EChartsCoreOption;
+
+export interface ChartSpec {
+  /** What the chart shows, in a sentence, for who cannot see it. */
+  label: string;
+  /** Pixels; of the width that there is. */
+  height: (width: number) => number;
+  option: (width: number) => Option;
+}
+
+export interface Chart {
+  element: HTMLElement;
+  /** After a change of what `option` reads. */
+  redraw: () => void;
+}
+
+const kNarrow = 560;
+
+export function is_narrow(width: number): boolean {
+  return width < kNarrow;
+}
+
+/** What every chart shares. No animation: nothing on the page moves by itself. */
+function common(): Option {
+  const colours = palette();
+  return {
+    animation: false,
+    textStyle: { fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif", color: colours.text },
+    backgroundColor: "transparent",
+  };
+}
+
+function draw(instance: EChartsType, element: HTMLElement, spec: ChartSpec): void {
+  const width = element.clientWidth;
+  if (width === 0) {
+    return;
+  }
+  const height = spec.height(width);
+  element.style.height = `${height}px`;
+  instance.resize({ width, height });
+  instance.setOption({ ...common(), ...spec.option(width) }, { notMerge: true });
+}
+
+export function chart(spec: ChartSpec): Chart {
+  const element = h("div", { class: "chart", role: "img", "aria-label": spec.label });
+  let instance: EChartsType | null = null;
+  let drawn_width = 0;
+  const redraw = (): void => {
+    instance ??= init(element, null, { renderer: "svg", width: Math.max(element.clientWidth, 1), height: 1 });
+    drawn_width = element.clientWidth;
+    draw(instance, element, spec);
+  };
+  new ResizeObserver(() => {
+    if (element.clientWidth !== drawn_width && element.isConnected) {
+      redraw();
+    }
+  }).observe(element);
+  on_theme_change(() => {
+    if (element.isConnected && instance !== null) {
+      redraw();
+    }
+  });
+  return { element, redraw };
+}
+
+/** Axis lines, labels and names in the page's colours; merge what differs into it. */
+export function axis(type: "value" | "category" | "log", more: Record<string, unknown> = {}): Record<string, unknown> {
+  const colours = palette();
+  const { axisLabel, ...rest } = more;
+  return {
+    type,
+    axisLabel: { color: colours.muted, hideOverlap: true, ...(axisLabel as object | undefined) },
+    axisLine: { show: type === "category", lineStyle: { color: colours.line } },
+    axisTick: { show: false },
+    splitLine: { show: type !== "category", lineStyle: { color: colours.line, opacity: 0.6 } },
+    nameTextStyle: { color: colours.muted },
+    nameGap: 28,
+    nameLocation: "middle",
+    ...rest,
+  };
+}
+
+export function legend(more: Record<string, unknown> = {}): Record<string, unknown> {
+  const colours = palette();
+  return {
+    type: "plain",
+    top: 0,
+    left: 0,
+    itemWidth: 14,
+    itemHeight: 14,
+    itemGap: 14,
+    textStyle: { color: colours.text },
+    inactiveColor: colours.muted,
+    ...more,
+  };
+}

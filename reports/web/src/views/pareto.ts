@@ -1,0 +1,102 @@
+// What a search found: speed against memory, and the front on which one is only had for the other.
+import { axis, is_narrow, type Option } from "../chart";
+import { count, figure as number, gib, percent, seconds } from "../format";
+import { figure, view, type View } from "../figure";
+import { palette } from "../palette";
+import type { Plan, PlanResult } from "../result";
+import { grouped, legend_room, scatter_legend, scatter_series } from "../scatter";
+import { table } from "../table";
+import { tip, tooltip } from "../tooltip";
+import { figure_columns } from "./plan_columns";
+
+interface Point {
+  plan: Plan;
+  memory: number;
+  speed: number;
+}
+
+function points_of(result: PlanResult): Point[] {
+  return result.best.flatMap((plan) =>
+    plan.peak_gpu_memory_gib === null || plan.tokens_per_s_per_gpu === null
+      ? []
+      : [{ plan, memory: plan.peak_gpu_memory_gib, speed: plan.tokens_per_s_per_gpu }],
+  );
+}
+
+/** From the smallest memory up: each is faster than all that need no more. */
+export function pareto_front(points: readonly Point[]): Point[] {
+  const front: Point[] = [];
+  for (const point of [...points].sort((a, b) => a.memory - b.memory || b.speed - a.speed)) {
+    if (point.speed > (front.at(-1)?.speed ?? -Infinity)) {
+      front.push(point);
+    }
+  }
+  return front;
+}
+
+function option_of(points: readonly Point[], width: number): Option {
+  const colours = palette();
+  const front = new Set(pareto_front(points));
+  const groups = grouped(points, (point) => (front.has(point) ? "on the front" : "behind it")).sort((a, b) => b.name.localeCompare(a.name));
+  return {
+    legend: scatter_legend(groups),
+    grid: { left: 40, right: 20, top: legend_room(2, width), bottom: 48, containLabel: true },
+    xAxis: axis("value", { name: "peak GPU memory, GiB", scale: true, splitNumber: is_narrow(width) ? 3 : 6 }),
+    yAxis: axis("value", { name: "tokens/s/GPU", scale: true, nameGap: 48 }),
+    tooltip: tooltip("item", ({ data }: { data: { point?: Point } }) =>
+      data.point === undefined
+        ? null
+        : tip(data.point.plan.name, [
+            { label: "tokens/s/GPU", value: number(data.point.speed) },
+            { label: "GPU memory", value: gib(data.point.memory) },
+            { label: "step", value: seconds(data.point.plan.step_time_s) },
+            { label: "MFU", value: percent(data.point.plan.mfu) },
+          ]),
+    ),
+    series: [
+      {
+        type: "line",
+        step: "end",
+        symbol: "none",
+        silent: true,
+        lineStyle: { color: colours.muted, type: "dashed", width: 1.5 },
+        data: [...front].map((point) => [point.memory, point.speed]),
+        z: 1,
+      },
+      ...scatter_series(groups, (point) => [point.memory, point.speed]),
+    ],
+  };
+}
+
+export function pareto(result: PlanResult): View {
+  const points = points_of(result);
+  const best = result.best[0];
+  const drawn = figure({
+    label: `Scatter of ${points.length} plans, speed against GPU memory; the table below has the figures`,
+    height: () => 420,
+    option: (width) => option_of(points, width),
+    table: () => ({
+      caption: "The front: faster only with more memory",
+      file: "pareto_front",
+      columns: [{ title: "plan", key: "plan", value: (plan) => plan.name }, ...figure_columns()],
+      rows: pareto_front(points).map((point) => point.plan),
+    }),
+  });
+  return view(
+    "pareto",
+    best === undefined ? "No plan fits" : `Best of the search: ${best.name}`,
+    `${count(result.evaluated)} of ${count(result.candidates)} legal candidates were simulated. The dashed line is the front: nothing is faster in less memory.`,
+    drawn.element,
+    table({
+      caption: "The best plans, best first",
+      file: "best_plans",
+      columns: [
+        { title: "rank", key: "rank", value: (plan) => result.best.indexOf(plan) + 1 },
+        { title: "plan", key: "plan", value: (plan) => plan.name },
+        ...figure_columns(),
+        { title: "bound by", key: "bottleneck", value: (plan) => plan.bottleneck },
+      ],
+      rows: result.best,
+    }),
+  );
+}
