@@ -101,13 +101,14 @@ export function bars_option(bars: Bars, width: number): Option {
   const furthest = bars.names.map((_, at) => Math.max(total(bars, at), bars.ranges?.[at]?.[1] ?? 0, bars.limits?.[at] ?? 0));
   return {
     legend: legend({ data: bars.parts.map((part) => part.name) }),
-    grid: { left: 8, right: narrow ? 70 : 84, top: top + 4, bottom: 42, containLabel: true },
+    grid: { left: 8, right: 18 + 7.5 * Math.max(...bars.totals.map((text) => text.length)), top: top + 4, bottom: 42, containLabel: true },
     xAxis: axis("value", {
       name: bars.axis_name,
       min: 0,
       max: Math.max(...furthest) || 1,
       axisLabel: { formatter: bars.short, showMaxLabel: false },
       splitNumber: narrow ? 3 : 6,
+      splitLine: { show: true, showMaxLine: false, lineStyle: { color: colours.line, opacity: 0.6 } },
     }),
     yAxis: axis("category", {
       data: bars.names.map((name) => shortened(name, narrow ? 14 : 28)),

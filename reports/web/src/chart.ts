@@ -104,6 +104,29 @@ export function axis(type: "value" | "category" | "log", more: Record<string, un
   };
 }
 
+/** Zoom along x: by its handles, or by the wheel while Ctrl is held (the wheel alone scrolls the page). */
+export function zoom(filterMode: "none" | "weakFilter"): object[] {
+  const colours = palette();
+  return [
+    { type: "inside", filterMode, zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false },
+    {
+      type: "slider",
+      filterMode,
+      height: 18,
+      bottom: 6,
+      showDataShadow: false,
+      showDetail: false,
+      borderColor: colours.line,
+      backgroundColor: "transparent",
+      fillerColor: colours.empty,
+      moveHandleSize: 0,
+      handleSize: "120%",
+      handleStyle: { color: colours.ground, borderColor: colours.muted },
+      brushSelect: false,
+    },
+  ];
+}
+
 export function legend(more: Record<string, unknown> = {}): Record<string, unknown> {
   const colours = palette();
   return {

@@ -103,7 +103,7 @@ const kDecimal: readonly (readonly [number, string])[] = [
 /** For axes: whole binary multiples as such ("128Ki", "1.5Mi"), else decimal ("3.12M"). */
 export function short_count(value: number): string {
   for (const [size, name] of kBinary) {
-    if (value >= size && (value / size) % 0.25 === 0) {
+    if (value >= size && value < size * 1024 && (value / size) % 0.125 === 0) {
       return `${value / size}${name}`;
     }
   }
@@ -113,6 +113,11 @@ export function short_count(value: number): string {
     }
   }
   return String(Number(value.toPrecision(3)));
+}
+
+/** For axes: "500 GB", "1.5 TB". */
+export function short_bytes(value: number): string {
+  return bytes(value).replace(/^(\d+(?:\.\d+)?)/, (digits) => String(Number(digits)));
 }
 
 /** A value of a scenario's key for an axis: lengths shortened, all else as written. */
@@ -125,10 +130,21 @@ export function words(name: string): string {
   return name.replaceAll("_", " ");
 }
 
-/** "Exposed communication". */
-export function title(name: string): string {
-  const text = words(name);
-  return text.charAt(0).toUpperCase() + text.slice(1);
+const kMetrics: Record<string, string> = {
+  step_time_s: "step time, s",
+  tokens_per_s_per_gpu: "tokens/s/GPU",
+  tokens_per_s: "tokens/s",
+  tflops_per_gpu: "TFLOP/s per GPU",
+  mfu: "MFU",
+  peak_gpu_memory_gib: "peak GPU memory, GiB",
+  peak_gpu_allocated_gib: "peak allocated, GiB",
+  peak_gpu_reserved_gib: "peak reserved, GiB",
+  max_sequence_length: "longest sequence, tokens",
+};
+
+/** A metric of `validate` with its unit. */
+export function metric_name(metric: string): string {
+  return kMetrics[metric] ?? words(metric);
 }
 
 /** A name made short enough for an axis. */

@@ -20,8 +20,8 @@ export class GridKeys {
     table.addEventListener("focusin", (event) => {
       const cell = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>("[data-row]") : null;
       if (cell !== null) {
-        this.row = Number(cell.dataset["row"]);
-        this.column = Number(cell.dataset["column"]);
+        this.row = Number(cell.dataset.row);
+        this.column = Number(cell.dataset.column);
         this.mark();
       }
     });

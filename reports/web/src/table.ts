@@ -28,7 +28,9 @@ export interface TableSpec<Row> {
 }
 
 const kFilterFrom = 12;
-const kVirtualFrom = 200;
+/** More rows than this scroll in a window of their own. */
+const kTallFrom = 20;
+const kVirtualFrom = 300;
 /** Height of a row of a long table, as the style sheet fixes it. */
 const kRowHeight = 30;
 const kOverscan = 12;
@@ -43,6 +45,12 @@ function compare(a: CsvValue, b: CsvValue): number {
 
 function is_empty(value: CsvValue): boolean {
   return value === null || value === undefined || value === "";
+}
+
+/** Without the columns of which no row has anything. */
+function filled<Row>(spec: TableSpec<Row>): TableSpec<Row> {
+  const columns = spec.columns.filter(({ value }, at) => at === 0 || spec.rows.some((row) => !is_empty(value(row))));
+  return { ...spec, columns };
 }
 
 class DataTable<Row> {
@@ -78,6 +86,7 @@ class DataTable<Row> {
     this.keys = new GridKeys(table, spec.columns.length, () => this.shown.length, (row) => {
       this.bring_into_view(row);
     });
+    this.scroller.classList.toggle("tall", spec.rows.length > kTallFrom);
     if (this.is_long) {
       this.scroller.classList.add("long");
       this.scroller.addEventListener("scroll", () => {
@@ -266,5 +275,5 @@ class DataTable<Row> {
 }
 
 export function table<Row>(spec: TableSpec<Row>): HTMLElement {
-  return new DataTable(spec).root;
+  return new DataTable(filled(spec)).root;
 }

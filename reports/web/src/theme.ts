@@ -16,7 +16,7 @@ export function is_on_paper(): boolean {
 }
 
 function apply(): void {
-  document.documentElement.dataset["theme"] = theme();
+  document.documentElement.dataset.theme = theme();
   for (const listener of listeners) {
     listener();
   }

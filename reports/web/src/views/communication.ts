@@ -1,7 +1,7 @@
 // How much is sent, by which collective or for what, and over which kind of link.
 import { bars_height, bars_option, type Bars } from "../bars";
 import { choice } from "../dom";
-import { bytes, count, percent, seconds, short_count, words } from "../format";
+import { bytes, count, percent, seconds, short_bytes, words } from "../format";
 import { figure, view, type Figure, type View } from "../figure";
 import { series_colour } from "../palette";
 import type { Communication, LinkLoad, Plan, StudyResult } from "../result";
@@ -29,7 +29,7 @@ function bars_of(plans: readonly Plan[], axis_name: string, split: (plan: Plan) 
     totals: volumes.map((volume) => bytes(sum(volume))),
     axis_name,
     text: bytes,
-    short: (value) => `${short_count(value)}B`.replace("GB", " GB").replace("TB", " TB").replace("MB", " MB"),
+    short: short_bytes,
   };
 }
 

@@ -3,11 +3,13 @@ import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemReturn } from "ec
 
 import { axis, is_narrow, legend, type Option } from "../chart";
 import { choice, h } from "../dom";
-import { figure as number, gib, percent, seconds, short_value, words } from "../format";
+import { count, figure as number, gib, seconds, short_value } from "../format";
 import { figure, view, type View } from "../figure";
 import { hatch, palette, series_colour, text_on } from "../palette";
-import type { SweepPlan, SweepPoint, SweepResult } from "../result";
+import type { SweepPoint, SweepResult } from "../result";
+import { table } from "../table";
 import { tip, tooltip } from "../tooltip";
+import { axis_name, sweep_columns, sweep_rows } from "./sweep_table";
 
 const kNone = "no plan fits";
 
@@ -46,11 +48,6 @@ class Slice {
   }
 }
 
-/** "sequence length" of "training.sequence_length". */
-export function axis_name(key: string): string {
-  return words(key.slice(key.lastIndexOf(".") + 1));
-}
-
 function cell(colour: string, text: string, size: [number, number], api: CustomSeriesRenderItemAPI, at: [number, number]): CustomSeriesRenderItemReturn {
   const [x = 0, y = 0] = api.coord(at);
   const [width, height] = size;
@@ -62,7 +59,7 @@ function cell(colour: string, text: string, size: [number, number], api: CustomS
     style: { fill: colour, stroke: colours.ground, lineWidth: width > 8 ? 1 : 0, ...(none && { decal: hatch(colours.ground) }) },
     textContent: width > 13 && height > 13 && !none ? { type: "text", style: { text, fill: text_on(colour), fontSize: 11, fontWeight: 600 } } : undefined,
     textConfig: { position: "inside" },
-  } as CustomSeriesRenderItemReturn;
+  };
 }
 
 function point_tip(sweep: SweepResult, point: SweepPoint): HTMLElement {
@@ -116,17 +113,6 @@ function map_top(sweep: SweepResult, width: number): number {
   return Math.ceil(((sweep.plans.length + 1) * 160) / Math.max(width, 1)) * 24 + 12;
 }
 
-interface PointRow {
-  at: number[];
-  plan: SweepPlan;
-  wins: boolean;
-}
-
-/** Every plan of every point. */
-export function sweep_rows(sweep: SweepResult): PointRow[] {
-  return sweep.points.flatMap((point) => point.plans.map((plan, index) => ({ at: point.at, plan, wins: index === point.winner })));
-}
-
 /** Selects for the two axes of the map, sliders for the others. */
 function controls(slice: Slice, changed: () => void): HTMLElement {
   const holder = h("div", { class: "controls" });
@@ -173,9 +159,8 @@ function held_control(slice: Slice, axis: number, changed: () => void): HTMLElem
 
 export function crossover(sweep: SweepResult): View {
   const slice = new Slice(sweep);
-  const wins = sweep.plans.map((name, plan) => `${name} wins ${sweep.points.filter((point) => point.winner === plan).length}`);
   const drawn = figure({
-    label: `Map of ${sweep.points.length} points coloured by the winning plan: ${wins.join(", ")}`,
+    label: `Map of ${sweep.points.length} points coloured by the winning plan: ${wins_of(sweep).map(({ name, wins }) => `${name} wins ${wins}`).join(", ")}`,
     height: (width) => map_top(sweep, width) + Math.min(520, Math.max(140, slice.length(slice.y) * 34)) + 60,
     option: (width) => option_of(slice, width),
     controls: [
@@ -183,33 +168,30 @@ export function crossover(sweep: SweepResult): View {
         drawn.chart.redraw();
       }),
     ],
-    table: () => ({
-      caption: "Points of the sweep",
-      file: sweep.name,
-      columns: [
-        ...sweep.axes.map(({ key, values }, axis) => ({
-          title: axis_name(key),
-          key,
-          value: (row: PointRow) => number_or_text(values[row.at[axis] ?? 0] ?? ""),
-          text: (row: PointRow) => short_value(values[row.at[axis] ?? 0] ?? ""),
-        })),
-        { title: "plan", key: "plan", value: (row: PointRow) => row.plan.name },
-        { title: "wins", key: "wins", value: (row: PointRow) => (row.wins ? "wins" : ""), text: (row: PointRow) => (row.wins ? "★" : "") },
-        { title: "fits", key: "fit", value: (row: PointRow) => row.plan.fit ?? "cannot run" },
-        { title: "step", key: "step_time_s", value: (row: PointRow) => row.plan.step_time_s, text: (row: PointRow) => seconds(row.plan.step_time_s) },
-        { title: "tokens/s/GPU", key: "tokens_per_s_per_gpu", value: (row: PointRow) => row.plan.tokens_per_s_per_gpu, text: (row: PointRow) => number(row.plan.tokens_per_s_per_gpu) },
-        { title: "MFU", key: "mfu", value: (row: PointRow) => row.plan.mfu, text: (row: PointRow) => percent(row.plan.mfu) },
-        { title: "GPU memory", key: "peak_gpu_memory_gib", value: (row: PointRow) => row.plan.peak_gpu_memory_gib, text: (row: PointRow) => gib(row.plan.peak_gpu_memory_gib) },
-        { title: "host/node", key: "peak_host_memory_gib_per_node", value: (row: PointRow) => row.plan.peak_host_memory_gib_per_node, text: (row: PointRow) => gib(row.plan.peak_host_memory_gib_per_node) },
-        { title: "exposed comm.", key: "exposed_communication_s", value: (row: PointRow) => row.plan.exposed_communication_s, text: (row: PointRow) => seconds(row.plan.exposed_communication_s) },
-        { title: "bound by, or why not", key: "bottleneck_or_reason", value: (row: PointRow) => row.plan.bottleneck ?? row.plan.reason },
-      ],
-      rows: sweep_rows(sweep),
-    }),
+    table: () => ({ caption: "The points of this map", file: `${sweep.name}-map`, columns: sweep_columns(sweep), rows: sweep_rows(slice.points()) }),
   });
-  return view("crossover", "Who wins where", "Each cell is one scenario, coloured and lettered by its fastest plan that fits.", drawn.element);
+  return view(
+    "crossover",
+    "Who wins where",
+    "Each cell is one scenario, coloured and lettered by its fastest plan that fits.",
+    h("p", { class: "headline" }, headline(sweep)),
+    drawn.element,
+    h("h3", {}, "Every point"),
+    table({ caption: "Points of the sweep", file: sweep.name, columns: sweep_columns(sweep), rows: sweep_rows(sweep.points) }),
+  );
 }
 
-function number_or_text(text: string): string | number {
-  return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+/** How often each plan wins. */
+function wins_of(sweep: SweepResult): { name: string; wins: number }[] {
+  return sweep.plans
+    .map((name, plan) => ({ name, wins: sweep.points.filter((point) => point.winner === plan).length }))
+    .sort((a, b) => b.wins - a.wins);
+}
+
+function headline(sweep: SweepResult): string {
+  const best = wins_of(sweep)[0];
+  const all = sweep.points.length;
+  return best === undefined || best.wins === 0
+    ? `No plan fits at any of ${count(all)} points`
+    : `${best.name} wins at ${count(best.wins)} of ${count(all)} points`;
 }

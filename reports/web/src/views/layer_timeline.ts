@@ -2,7 +2,8 @@
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemReturn } from "echarts";
 import { graphic } from "echarts/core";
 
-import { axis, is_narrow, legend, type Option } from "../chart";
+import { axis, is_narrow, legend, zoom, type Option } from "../chart";
+import { h } from "../dom";
 import { seconds, words } from "../format";
 import { figure, view, type Figure, type View } from "../figure";
 import { hatch, palette, series_colour, text_on } from "../palette";
@@ -90,7 +91,7 @@ function draw(bar: Bar, colour: string, area: Area, api: CustomSeriesRenderItemA
   const height = kRow - 10;
   // Spans too short for a pixel still show.
   const whole = { x: x1, y: y - height / 2, width: Math.max(x2 - x1, 1), height };
-  const shape = graphic.clipRectByRect(whole, area) as Area | undefined;
+  const shape = graphic.clipRectByRect(whole, area);
   if (shape === undefined) {
     return null;
   }
@@ -111,7 +112,7 @@ function draw(bar: Bar, colour: string, area: Area, api: CustomSeriesRenderItemA
         ? { type: "text", style: { text: bar.name.length <= letters ? bar.name : `${bar.name.slice(0, letters - 1)}…`, fill: text_on(colour), fontSize: 11 } }
         : undefined,
     textConfig: { position: "inside" },
-  } as CustomSeriesRenderItemReturn;
+  };
 }
 
 function option_of(phase: TimelinePhase, width: number): Option {
@@ -120,7 +121,7 @@ function option_of(phase: TimelinePhase, width: number): Option {
   const purposes = [...new Set(bars.map((bar) => bar.purpose))];
   const length = phase.end_s - phase.begin_s;
   const narrow = is_narrow(width);
-  const colour_of = (purpose: string): string => (purpose === kWaits ? colours.bad : purpose_colour(purpose, purposes));
+  const colour_of = (purpose: string): string => (purpose === kWaits ? colours.muted : purpose_colour(purpose, purposes));
   return {
     legend: legend({ data: purposes.map(words) }),
     grid: { left: narrow ? 84 : 132, right: 16, top: legend_room(purposes.length, width), bottom: 78 },
@@ -137,10 +138,7 @@ function option_of(phase: TimelinePhase, width: number): Option {
       axisLabel: { color: colours.text, width: narrow ? 76 : 124, overflow: "truncate", hideOverlap: false },
       splitLine: { show: true, lineStyle: { color: colours.line, opacity: 0.4 } },
     }),
-    dataZoom: [
-      { type: "inside", filterMode: "weakFilter", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false },
-      { type: "slider", filterMode: "weakFilter", height: 20, bottom: 8, showDataShadow: false, textStyle: { color: colours.muted }, labelFormatter: seconds },
-    ],
+    dataZoom: zoom("weakFilter"),
     tooltip: tooltip("item", ({ data }: { data: { bar: Bar } }) =>
       tip(data.bar.name, [
         { label: words(data.bar.purpose), value: seconds(data.bar.end - data.bar.begin), colour: colour_of(data.bar.purpose) },
@@ -155,7 +153,7 @@ function option_of(phase: TimelinePhase, width: number): Option {
       return {
         type: "custom",
         name: words(purpose),
-        itemStyle: { color: colour },
+        itemStyle: { color: colour, ...(purpose === kWaits && { decal: hatch(colours.ground) }) },
         encode: { x: [0, 1], y: 2 },
         data: own.map((bar) => ({ value: [bar.begin, bar.end, bar.row], bar })),
         renderItem: (params: { dataIndex: number; coordSys: Area }, api: CustomSeriesRenderItemAPI) => {
@@ -215,8 +213,7 @@ export function layer_timeline(study: StudyResult): View | null {
   const chosen = new PlanChoice(study, plans);
   const phases = (["forward", "backward"] as const).filter((name) => plans.some((plan) => plan.layer_timeline?.[name]));
   const drawn = phases.map((name) => drawn_phase(name, chosen));
-  const about = document.createElement("p");
-  about.className = "note";
+  const about = h("span", { class: "note" });
   const tell = (): void => {
     about.textContent = `Layer ${chosen.plan.layer_timeline?.layer ?? ""}. ${omitted(chosen.plan)}`;
   };
@@ -231,8 +228,7 @@ export function layer_timeline(study: StudyResult): View | null {
     "timeline",
     "One layer's timeline",
     "What stands below a compute span hides behind it; where compute waits, it is exposed. Drag the handles, or hold Ctrl and turn the wheel, to zoom.",
-    control,
-    about,
+    h("div", { class: "controls" }, control, about),
     ...drawn.map(({ element }) => element),
   );
 }

@@ -25,7 +25,7 @@ function bars_of(plans: readonly Plan[]): Bars {
   return {
     names: plans.map((plan) => plan.name),
     parts: parts.filter((part) => part.values.some((value) => value > 0)),
-    totals: plans.map((plan) => short_count(longest_of(plan))),
+    totals: plans.map((plan) => count(longest_of(plan))),
     axis_name: "tokens of one sequence",
     text: (tokens) => `${count(tokens)} tokens`,
     short: short_count,

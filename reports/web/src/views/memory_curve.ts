@@ -1,5 +1,5 @@
 // GPU memory over the step, and what is alive at each time.
-import { axis, legend, type Option } from "../chart";
+import { axis, legend, zoom, type Option } from "../chart";
 import { gib, seconds, short_count, words } from "../format";
 import { figure } from "../figure";
 import { hatch, palette } from "../palette";
@@ -38,16 +38,13 @@ function option_of(plan: Plan, curve: Curve, width: number): Option {
   const rows_of_legend = Math.ceil((used.length * 150) / Math.max(width, 1));
   const end = plan.step_time_s ?? curve.times_s.at(-1) ?? 1;
   return {
-    legend: legend({ data: used.map((at) => words(curve.kinds[at] ?? "")) }),
-    grid: { left: 8, right: 16, top: rows_of_legend * 24 + 20, bottom: 84, containLabel: true },
+    legend: legend({ show: used.length > 1, icon: "roundRect", data: used.map((at) => words(curve.kinds[at] ?? "")) }),
+    grid: { left: 8, right: 16, top: rows_of_legend * 24 + 20, bottom: 78, containLabel: true },
     xAxis: axis("value", { name: "seconds into the step", min: 0, max: end, axisLabel: { formatter: short_count } }),
     yAxis: axis("value", { name: "GiB", nameLocation: "end", nameGap: 8, min: 0 }),
-    dataZoom: [
-      { type: "inside", filterMode: "none", zoomOnMouseWheel: "ctrl" },
-      { type: "slider", filterMode: "none", height: 22, bottom: 8, showDataShadow: false, textStyle: { color: colours.muted }, labelFormatter: seconds },
-    ],
+    dataZoom: zoom("none"),
     tooltip: tooltip("axis", (params: { dataIndex: number }[]) => {
-      const at = params[0]?.dataIndex ?? 0;
+      const at = Math.min(params[0]?.dataIndex ?? 0, curve.gib.length - 1);
       const row = curve.gib[at] ?? [];
       const alive = used
         .map((kind) => ({ kind, size: row[kind] ?? 0 }))
@@ -73,7 +70,8 @@ function option_of(plan: Plan, curve: Curve, width: number): Option {
         areaStyle: { color: colour, opacity: 0.85, ...(hatched && { decal: hatch(colours.ground) }) },
         itemStyle: { color: colour },
         emphasis: { disabled: true },
-        data: curve.times_s.map((time, index) => [time, curve.gib[index]?.[at] ?? 0]),
+        // What is alive at the last sample stays so to the end of the step.
+        data: [...curve.times_s.map((time, index) => [time, curve.gib[index]?.[at] ?? 0]), [end, curve.gib.at(-1)?.[at] ?? 0]],
       };
     }),
   };

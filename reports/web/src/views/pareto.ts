@@ -1,5 +1,6 @@
 // What a search found: speed against memory, and the front on which one is only had for the other.
 import { axis, is_narrow, type Option } from "../chart";
+import { h } from "../dom";
 import { count, figure as number, gib, percent, seconds } from "../format";
 import { figure, view, type View } from "../figure";
 import { palette } from "../palette";
@@ -8,6 +9,7 @@ import { grouped, legend_room, scatter_legend, scatter_series } from "../scatter
 import { table } from "../table";
 import { tip, tooltip } from "../tooltip";
 import { figure_columns } from "./plan_columns";
+import { cards } from "./verdict";
 
 interface Point {
   plan: Plan;
@@ -34,15 +36,19 @@ export function pareto_front(points: readonly Point[]): Point[] {
   return front;
 }
 
+/** Room around the outermost points. */
+const kAir = ["4%", "6%"];
+
 function option_of(points: readonly Point[], width: number): Option {
   const colours = palette();
   const front = new Set(pareto_front(points));
+  const most = Math.max(...points.map((point) => point.memory));
   const groups = grouped(points, (point) => (front.has(point) ? "on the front" : "behind it")).sort((a, b) => b.name.localeCompare(a.name));
   return {
     legend: scatter_legend(groups),
     grid: { left: 40, right: 20, top: legend_room(2, width), bottom: 48, containLabel: true },
-    xAxis: axis("value", { name: "peak GPU memory, GiB", scale: true, splitNumber: is_narrow(width) ? 3 : 6 }),
-    yAxis: axis("value", { name: "tokens/s/GPU", scale: true, nameGap: 48 }),
+    xAxis: axis("value", { name: "peak GPU memory, GiB", scale: true, boundaryGap: kAir, splitNumber: is_narrow(width) ? 3 : 6 }),
+    yAxis: axis("value", { name: "tokens/s/GPU", scale: true, boundaryGap: kAir, nameGap: 48 }),
     tooltip: tooltip("item", ({ data }: { data: { point?: Point } }) =>
       data.point === undefined
         ? null
@@ -60,7 +66,7 @@ function option_of(points: readonly Point[], width: number): Option {
         symbol: "none",
         silent: true,
         lineStyle: { color: colours.muted, type: "dashed", width: 1.5 },
-        data: [...front].map((point) => [point.memory, point.speed]),
+        data: [...[...front].map((point) => [point.memory, point.speed]), [most, Math.max(...points.map((point) => point.speed))]],
         z: 1,
       },
       ...scatter_series(groups, (point) => [point.memory, point.speed]),
@@ -84,8 +90,10 @@ export function pareto(result: PlanResult): View {
   });
   return view(
     "pareto",
-    best === undefined ? "No plan fits" : `Best of the search: ${best.name}`,
+    "Best plans",
     `${count(result.evaluated)} of ${count(result.candidates)} legal candidates were simulated. The dashed line is the front: nothing is faster in less memory.`,
+    h("p", { class: `headline ${best === undefined ? "bad" : "good"}` }, best === undefined ? "No plan fits" : `${best.name} is best`),
+    best !== undefined && cards(best),
     drawn.element,
     table({
       caption: "The best plans, best first",
@@ -94,7 +102,7 @@ export function pareto(result: PlanResult): View {
         { title: "rank", key: "rank", value: (plan) => result.best.indexOf(plan) + 1 },
         { title: "plan", key: "plan", value: (plan) => plan.name },
         ...figure_columns(),
-        { title: "bound by", key: "bottleneck", value: (plan) => plan.bottleneck },
+        { title: "bound by", key: "bottleneck", value: (plan) => plan.bottleneck, wide: true },
       ],
       rows: result.best,
     }),

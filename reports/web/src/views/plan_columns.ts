@@ -6,7 +6,7 @@ import type { Column } from "../table";
 import { state_of, winner } from "./verdict";
 
 export function exposed_share(plan: Plan): number | null {
-  const exposed = plan.breakdown?.["exposed_communication"];
+  const exposed = plan.breakdown?.exposed_communication;
   return exposed !== undefined && plan.step_time_s ? exposed / plan.step_time_s : null;
 }
 

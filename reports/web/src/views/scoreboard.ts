@@ -2,7 +2,7 @@
 import { band_series, kBand } from "../band";
 import { axis, is_narrow, type Option } from "../chart";
 import { choice, h } from "../dom";
-import { count, figure as number, percent, short_count, words } from "../format";
+import { count, figure as number, metric_name, percent, short_count } from "../format";
 import { figure, view, type View } from "../figure";
 import type { ValidationResult, ValidationRow, ValidationSummary } from "../result";
 import { grouped, legend_room, scatter_legend, scatter_series } from "../scatter";
@@ -31,8 +31,8 @@ function option_of(points: readonly Point[], width: number): Option {
   const low = Math.min(...values) / 1.6;
   const high = Math.max(...values) * 1.6;
   const one_metric = new Set(points.map((point) => point.metric)).size === 1;
-  const groups = grouped(points, (point) => (one_metric ? point.source : words(point.metric)));
-  const unit = one_metric ? `, ${words(points[0]?.metric ?? "")}` : "";
+  const groups = grouped(points, (point) => (one_metric ? point.source : metric_name(point.metric)));
+  const unit = one_metric ? `, ${metric_name(points[0]?.metric ?? "")}` : "";
   const log = (name: string, gap: number): Record<string, unknown> =>
     axis("log", { name, min: low, max: high, nameGap: gap, axisLabel: { formatter: short_count, showMinLabel: false, showMaxLabel: false } });
   return {
@@ -46,7 +46,7 @@ function option_of(points: readonly Point[], width: number): Option {
         : tip(
             `${data.point.source} ${data.point.id}`,
             [
-              { label: `measured ${words(data.point.metric)}`, value: number(data.point.measured) },
+              { label: `measured ${metric_name(data.point.metric)}`, value: number(data.point.measured) },
               { label: "predicted", value: number(data.point.predicted) },
               { label: "predicted / measured", value: number(data.point.predicted / data.point.measured) },
               ...(data.point.low !== null && data.point.high !== null ? [{ label: "range", value: `${number(data.point.low)} to ${number(data.point.high)}` }] : []),
@@ -61,7 +61,7 @@ function option_of(points: readonly Point[], width: number): Option {
 const kColumns: Column<ValidationRow>[] = [
   { title: "source", key: "source", value: (row) => row.source },
   { title: "id", key: "id", value: (row) => row.id },
-  { title: "metric", key: "metric", value: (row) => row.metric, text: (row) => words(row.metric) },
+  { title: "metric", key: "metric", value: (row) => row.metric, text: (row) => metric_name(row.metric) },
   { title: "measured", key: "measured", value: (row) => row.measured, text: (row) => number(row.measured) },
   { title: "predicted", key: "predicted", value: (row) => row.predicted, text: (row) => number(row.predicted) },
   { title: "ratio", key: "predicted_over_measured", value: ratio, text: (row) => number(ratio(row)) },
@@ -71,7 +71,7 @@ const kColumns: Column<ValidationRow>[] = [
 ];
 
 const kSummaryColumns: Column<ValidationSummary>[] = [
-  { title: "metric or source", key: "metric", value: (row) => row.metric, text: (row) => words(row.metric) },
+  { title: "metric or source", key: "metric", value: (row) => row.metric, text: (row) => metric_name(row.metric) },
   { title: "rows", key: "rows", value: (row) => row.rows },
   { title: "skipped", key: "skipped", value: (row) => row.skipped },
   { title: "median error", key: "median_error", value: errors((row) => row.median_error), text: (row) => error_text(row, row.median_error) },
@@ -106,7 +106,7 @@ export function scoreboard(result: ValidationResult): View {
     height: (width) => Math.min(620, Math.max(380, width * 0.7)),
     option: (width) => option_of(shown, width),
     controls: [
-      choice("Metric", ["all", ...metrics.map(words)], 0, (index) => {
+      choice("Metric", ["all", ...metrics.map(metric_name)], 0, (index) => {
         shown = index === 0 ? all : all.filter((point) => point.metric === metrics[index - 1]);
         drawn.chart.redraw();
       }),

@@ -129,6 +129,8 @@ function option_of(topology: Topology, plan: Plan, width: number): Option {
             distance: 3,
             fontSize: 10,
             color: colours.muted,
+            backgroundColor: colours.ground,
+            padding: [1, 2],
             formatter: vertex.name.replace(/^node\d+\./, ""),
           },
         })),

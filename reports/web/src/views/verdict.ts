@@ -22,8 +22,8 @@ export function winner(study: StudyResult): Plan | undefined {
   return study.plans.find((plan) => plan.name === study.winner);
 }
 
-/** Where `second` loses most against `best`, in seconds of the step of `best`. */
-function advantage(best: Plan, second: Plan): string {
+/** Where `second` loses most against `best`, and how much, in seconds of the step of `best`; ["", 0] when nowhere. */
+function loss(best: Plan, second: Plan): [string, number] {
   const tokens = best.tokens_per_step ?? 1;
   const scale = tokens / (second.tokens_per_step ?? tokens);
   const own = time_parts(best);
@@ -34,7 +34,7 @@ function advantage(best: Plan, second: Plan): string {
       most = [key, gain];
     }
   }
-  return most[0] === "" ? "" : `, mostly by ${seconds(most[1])} less ${part_name(most[0])}`;
+  return most[0] === "" ? most : [part_name(most[0]), most[1]];
 }
 
 function nothing_fits(study: StudyResult): [string, string] {
@@ -74,14 +74,17 @@ function answer(study: StudyResult): [string, string] {
   if (ratio < kLevel) {
     return [`${best.name} is first, level with ${second.name}`, `The two are within ${percent(kLevel - 1)}.${tight}`];
   }
-  return [`${best.name} wins`, `${figure(ratio)}× as fast as ${second.name}${advantage(best, second)}.${tight}`];
+  const [name, time] = loss(best, second);
+  const why = name === "" ? "" : `, mostly by ${seconds(time)} less ${name}`;
+  return [`${best.name} wins`, `${figure(ratio)}× as fast as ${second.name}${why}.${tight}`];
 }
 
 function card(value: string, label: string): HTMLElement {
   return h("div", { class: "card" }, h("b", {}, value), h("span", {}, label));
 }
 
-function cards(plan: Plan): HTMLElement {
+/** The few figures that people ask for first. */
+export function cards(plan: Plan): HTMLElement {
   return h(
     "div",
     { class: "cards" },
@@ -109,20 +112,31 @@ export function state_of(plan: Plan, best: Plan | undefined): [State, string] {
   return plan.fit === "risky" ? ["risky", "△ tight"] : ["fits", "✓ fits"];
 }
 
+/** How far a plan that fits is behind the best, and where it loses. */
+function behind(best: Plan, plan: Plan): string {
+  const ratio = speed(best) / speed(plan);
+  if (ratio < kLevel) {
+    return `Level with ${best.name}`;
+  }
+  const [name, time] = loss(best, plan);
+  return `${figure(ratio)}× slower than ${best.name}${name === "" ? "" : `: ${seconds(time)} more ${name}`}`;
+}
+
 /** What is in the way of a plan, and what would help. */
 function binding(study: StudyResult, plan: Plan): HTMLElement {
   const best = winner(study);
-  const [state, text] = state_of(plan, best);
-  const behind = best !== undefined && plan !== best && plan.fits === true && !is_longest(study) && speed(plan) > 0;
+  const [state, fits] = state_of(plan, best);
+  const text = is_longest(study) && plan.fits === true ? `${state === "best" ? "★ " : ""}${count(plan.max_sequence_length)} tokens` : fits;
+  const compares = best !== undefined && plan !== best && plan.fits === true && !is_longest(study) && speed(plan) > 0;
   const lines = [
-    behind ? `${figure(speed(best) / speed(plan))}× slower than ${best.name}${advantage(best, plan).replace(", mostly by", ":").replace(" less ", " more ")}` : "",
+    compares ? behind(best, plan) : "",
     plan.bottleneck ? `Bound by ${plan.bottleneck}` : "",
     ...(is_longest(study) ? (plan.limit_reasons ?? []) : plan.reasons),
   ].filter((line) => line !== "");
   return h(
     "li",
     {},
-    h("div", { class: "plan-head" }, h("b", {}, plan.name), h("span", { class: `state ${state}` }, text)),
+    h("div", { class: "plan-head" }, h("b", {}, plan.name), h("span", { class: `state ${is_longest(study) && state === "risky" ? "fits" : state}` }, text)),
     ...lines.map((line) => h("p", {}, line)),
     ...plan.suggestions.map((fix) => h("p", { class: "fix" }, h("b", {}, "Try: "), fix)),
   );
