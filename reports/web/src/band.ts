@@ -1,17 +1,18 @@
-// The band of ±15% around "as measured" on two logarithmic axes, and the line in its middle.
+// The band of ±15% around "as measured" on logarithmic axes, and the line in its middle.
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemReturn } from "echarts";
 
 import { palette } from "./palette";
 
 export const kBand = 0.15;
 
-/** A series for axes that both span [low, high]; low > 0. */
-export function band_series(low: number, high: number): object {
+/** A series for a logarithmic x axis from `low` to `high`, low > 0; `at(x, factor)` is where factor · x lies on the y
+ * axis. */
+export function band_series(low: number, high: number, at: (x: number, factor: number) => number): object {
   const colours = palette();
   return {
     type: "custom",
     silent: true,
-    data: [[low, low]],
+    data: [[low, at(low, 1)]],
     tooltip: { show: false },
     clip: true,
     z: 0,
@@ -20,8 +21,8 @@ export function band_series(low: number, high: number): object {
         const [px = 0, py = 0] = api.coord([x, y]);
         return [px, py];
       };
-      const [x1, y1] = point(low, low);
-      const [x2, y2] = point(high, high);
+      const [x1, y1] = point(low, at(low, 1));
+      const [x2, y2] = point(high, at(high, 1));
       return {
         type: "group",
         children: [
@@ -29,10 +30,10 @@ export function band_series(low: number, high: number): object {
             type: "polygon",
             shape: {
               points: [
-                point(low, low * (1 - kBand)),
-                point(high, high * (1 - kBand)),
-                point(high, high * (1 + kBand)),
-                point(low, low * (1 + kBand)),
+                point(low, at(low, 1 - kBand)),
+                point(high, at(high, 1 - kBand)),
+                point(high, at(high, 1 + kBand)),
+                point(low, at(low, 1 + kBand)),
               ],
             },
             style: { fill: colours.good, opacity: 0.16 },

@@ -2,7 +2,7 @@
 // where there are such.
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemReturn } from "echarts";
 
-import { axis, is_narrow, legend, type Option } from "./chart";
+import { axis, grid, is_narrow, legend, legend_height, type Option } from "./chart";
 import { shortened } from "./format";
 import { hatch, palette } from "./palette";
 import { tip, tooltip } from "./tooltip";
@@ -34,13 +34,17 @@ export interface Bars {
 const kBar = 26;
 const kWhisker = 5;
 
-export function bars_height(bars: number, parts: number, width: number): number {
-  return legend_height(parts, width) + bars * 48 + 62;
+function part_names(bars: Bars): string[] {
+  return bars.parts.map((part) => part.name);
 }
 
-/** Rows of the legend, guessed from an average entry. */
-function legend_height(parts: number, width: number): number {
-  return Math.ceil((parts * (is_narrow(width) ? 158 : 172)) / Math.max(width, 1)) * 24 + 8;
+export function bars_height(bars: Bars, width: number): number {
+  return legend_height(part_names(bars), width) + bars.names.length * 48 + 62;
+}
+
+/** Where there is little room a plan's degrees stand below each other. */
+function axis_text(name: string, narrow: boolean): string {
+  return narrow ? name.split(/(?<=,)/).slice(0, 3).map((degree) => shortened(degree, 14)).join("\n") : shortened(name, 28);
 }
 
 function total(bars: Bars, at: number): number {
@@ -83,7 +87,7 @@ function marks(bars: Bars, at: number, api: CustomSeriesRenderItemAPI): CustomSe
 export function bars_option(bars: Bars, width: number): Option {
   const colours = palette();
   const narrow = is_narrow(width);
-  const top = legend_height(bars.parts.length, width);
+  const top = legend_height(part_names(bars), width);
   const series = bars.parts.map((part) => ({
     type: "bar",
     name: part.name,
@@ -100,8 +104,8 @@ export function bars_option(bars: Bars, width: number): Option {
   }));
   const furthest = bars.names.map((_, at) => Math.max(total(bars, at), bars.ranges?.[at]?.[1] ?? 0, bars.limits?.[at] ?? 0));
   return {
-    legend: legend({ data: bars.parts.map((part) => part.name) }),
-    grid: { left: 8, right: 18 + 7.5 * Math.max(...bars.totals.map((text) => text.length)), top: top + 4, bottom: 42, containLabel: true },
+    legend: legend({ data: part_names(bars) }),
+    grid: { ...grid(top + 4), right: 18 + 7.5 * Math.max(...bars.totals.map((text) => text.length)) },
     xAxis: axis("value", {
       name: bars.axis_name,
       min: 0,
@@ -111,9 +115,9 @@ export function bars_option(bars: Bars, width: number): Option {
       splitLine: { show: true, showMaxLine: false, lineStyle: { color: colours.line, opacity: 0.6 } },
     }),
     yAxis: axis("category", {
-      data: bars.names.map((name) => shortened(name, narrow ? 14 : 28)),
+      data: bars.names.map((name) => axis_text(name, narrow)),
       inverse: true,
-      axisLabel: { color: colours.text, hideOverlap: false },
+      axisLabel: { color: colours.text, hideOverlap: false, lineHeight: 14 },
     }),
     tooltip: tooltip("axis", (params: { dataIndex: number }[]) => {
       const at = params[0]?.dataIndex ?? 0;

@@ -104,6 +104,11 @@ export function axis(type: "value" | "category" | "log", more: Record<string, un
   };
 }
 
+/** The plot between the legend above and `bottom`, with room for all labels and names of axes. */
+export function grid(top: number, bottom = 8): Record<string, unknown> {
+  return { left: 4, right: 16, top, bottom, outerBoundsMode: "same", outerBoundsContain: "all" };
+}
+
 /** Zoom along x: by its handles, or by the wheel while Ctrl is held (the wheel alone scrolls the page). */
 export function zoom(filterMode: "none" | "weakFilter"): object[] {
   const colours = palette();
@@ -125,6 +130,24 @@ export function zoom(filterMode: "none" | "weakFilter"): object[] {
       brushSelect: false,
     },
   ];
+}
+
+const kLegendRow = 28;
+
+/** Room that a legend of these names takes at the top, with the gap below it. ECharts wraps entries but leaves the room
+ * for them to the caller; letters count as an average one of its 12px font. */
+export function legend_height(names: readonly string[], width: number): number {
+  let rows = 1;
+  let used = 0;
+  for (const name of names) {
+    const entry = 34 + 6.9 * name.length;
+    if (used > 0 && used + entry > width) {
+      ++rows;
+      used = 0;
+    }
+    used += entry;
+  }
+  return rows * kLegendRow + 4;
 }
 
 export function legend(more: Record<string, unknown> = {}): Record<string, unknown> {

@@ -1,8 +1,16 @@
 // Points on two axes, in groups that differ by colour and by shape.
-import { legend } from "./chart";
+import { grid, legend, legend_height } from "./chart";
 import { palette, series_colour } from "./palette";
 
-const kSymbols = ["circle", "rect", "triangle", "diamond", "pin", "arrow", "roundRect"];
+const kSymbols = [
+  "circle",
+  "rect",
+  "triangle",
+  "diamond",
+  "path://M0,0L10,0L5,9Z", // a triangle on its tip
+  "path://M4,0H6V4H10V6H6V10H4V6H0V4H4Z", // a plus
+  "path://M0,1L1,0L5,4L9,0L10,1L6,5L10,9L9,10L5,6L1,10L0,9L4,5Z", // a cross
+];
 
 export interface Group<Point> {
   name: string;
@@ -33,10 +41,8 @@ export function scatter_series<Point>(groups: readonly Group<Point>[], at: (poin
   }));
 }
 
-export function scatter_legend(groups: readonly { name: string }[]): Record<string, unknown> {
-  return legend({ data: groups.map(({ name }) => name) });
-}
-
-export function legend_room(entries: number, width: number): number {
-  return Math.ceil((entries * 165) / Math.max(width, 1)) * 24 + 14;
+/** The legend of the groups, and the plot below it. */
+export function scatter_frame(groups: readonly { name: string }[], width: number): Record<string, unknown> {
+  const names = groups.map(({ name }) => name);
+  return { legend: legend({ data: names }), grid: grid(legend_height(names, width) + 6) };
 }

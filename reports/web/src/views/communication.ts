@@ -43,7 +43,7 @@ function sent(plans: readonly Plan[]): Figure {
   const drawn = figure({
     title: "What a GPU sends",
     label: `Stacked bars: bytes that a GPU sends in a step, for ${plans.map((plan) => plan.name).join(", ")}`,
-    height: (width) => bars_height(plans.length, bars().parts.length, width),
+    height: (width) => bars_height(bars(), width),
     option: (width) => bars_option(bars(), width),
     controls: [
       choice("By", kSplits.map(({ name }) => name), 0, (index) => {
@@ -85,7 +85,7 @@ function carried(plans: readonly Plan[]): Figure {
   return figure({
     title: "What the links carry",
     label: `Stacked bars: bytes carried by each kind of link in a step, for ${plans.map((plan) => plan.name).join(", ")}`,
-    height: (width) => bars_height(plans.length, bars().parts.length, width),
+    height: (width) => bars_height(bars(), width),
     option: (width) => bars_option(bars(), width),
     table: () => ({
       caption: "Load of the classes of links",

@@ -1,7 +1,7 @@
 // Who wins where: two of the sweep's axes span a map, the others are held at one value each.
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemReturn } from "echarts";
 
-import { axis, is_narrow, legend, type Option } from "../chart";
+import { axis, grid, is_narrow, legend, legend_height, type Option } from "../chart";
 import { choice, h } from "../dom";
 import { count, figure as number, gib, seconds, short_value } from "../format";
 import { figure, view, type View } from "../figure";
@@ -89,7 +89,7 @@ function option_of(slice: Slice, width: number): Option {
   const rows = slice.length(slice.y);
   return {
     legend: legend({ data: shown.map(({ name }) => name) }),
-    grid: { left: 28, right: 12, top: map_top(sweep, width), bottom: 44, containLabel: true },
+    grid: grid(map_top(sweep, width)),
     xAxis: axis("category", { data: slice.labels(slice.x), name: slice.key(slice.x), axisLine: { show: false }, axisLabel: { rotate: is_narrow(width) ? 60 : 0 } }),
     yAxis: axis("category", { data: slice.labels(slice.y), name: slice.key(slice.y), nameGap: 46, axisLine: { show: false } }),
     tooltip: tooltip("item", ({ data }: { data: { point: SweepPoint } }) => point_tip(sweep, data.point)),
@@ -110,7 +110,7 @@ function option_of(slice: Slice, width: number): Option {
 }
 
 function map_top(sweep: SweepResult, width: number): number {
-  return Math.ceil(((sweep.plans.length + 1) * 160) / Math.max(width, 1)) * 24 + 12;
+  return legend_height([...sweep.plans.map((name) => `A  ${name}`), kNone], width) + 6;
 }
 
 /** Selects for the two axes of the map, sliders for the others. */

@@ -2,7 +2,7 @@
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemReturn } from "echarts";
 import { graphic } from "echarts/core";
 
-import { axis, is_narrow, legend, zoom, type Option } from "../chart";
+import { axis, is_narrow, legend, legend_height, zoom, type Option } from "../chart";
 import { h } from "../dom";
 import { seconds, words } from "../format";
 import { figure, view, type Figure, type View } from "../figure";
@@ -124,7 +124,7 @@ function option_of(phase: TimelinePhase, width: number): Option {
   const colour_of = (purpose: string): string => (purpose === kWaits ? colours.muted : purpose_colour(purpose, purposes));
   return {
     legend: legend({ data: purposes.map(words) }),
-    grid: { left: narrow ? 84 : 132, right: 16, top: legend_room(purposes.length, width), bottom: 78 },
+    grid: { left: narrow ? 84 : 132, right: 16, top: legend_height(purposes, width) + 4, bottom: 78 },
     xAxis: axis("value", {
       name: "time since the phase began",
       min: 0,
@@ -165,13 +165,9 @@ function option_of(phase: TimelinePhase, width: number): Option {
   };
 }
 
-function legend_room(entries: number, width: number): number {
-  return Math.ceil((entries * 140) / Math.max(width, 1)) * 24 + 12;
-}
-
 function phase_height(phase: TimelinePhase, width: number): number {
   const { rows, bars } = bars_of(phase);
-  return legend_room(new Set(bars.map((bar) => bar.purpose)).size, width) + rows.length * kRow + 78;
+  return legend_height([...new Set(bars.map((bar) => bar.purpose))], width) + rows.length * kRow + 82;
 }
 
 type PhaseName = "forward" | "backward";

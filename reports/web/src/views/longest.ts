@@ -41,7 +41,7 @@ export function longest(study: StudyResult): View | null {
   const { plans } = study;
   const drawn = figure({
     label: `Bars: longest sequence, ${plans.map((plan) => `${plan.name} ${count(plan.max_sequence_length)} tokens`).join(", ")}`,
-    height: (width) => bars_height(plans.length, 2, width),
+    height: (width) => bars_height(bars_of(plans), width),
     option: (width) => bars_option(bars_of(plans), width),
     table: () => ({
       caption: "Options that reach further",

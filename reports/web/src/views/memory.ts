@@ -83,7 +83,7 @@ function peak(plans: readonly Plan[], where: Where): Figure {
     label: `Stacked bars: ${where.name}: ${plans
       .map((plan) => `${plan.name} ${gib(where.peak(plan))} of ${gib(where.capacity(plan))}`)
       .join(", ")}`,
-    height: (width) => bars_height(plans.length, bars_of(plans, where).parts.length, width),
+    height: (width) => bars_height(bars_of(plans, where), width),
     option: (width) => bars_option(bars_of(plans, where), width),
     table: () => ({
       caption: where.name,

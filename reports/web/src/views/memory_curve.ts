@@ -1,5 +1,5 @@
 // GPU memory over the step, and what is alive at each time.
-import { axis, legend, zoom, type Option } from "../chart";
+import { axis, grid, legend, legend_height, zoom, type Option } from "../chart";
 import { gib, seconds, short_count, words } from "../format";
 import { figure } from "../figure";
 import { hatch, palette } from "../palette";
@@ -35,11 +35,11 @@ function curve_of(plan: Plan, all_kinds: readonly string[]): Curve {
 function option_of(plan: Plan, curve: Curve, width: number): Option {
   const colours = palette();
   const used = curve.kinds.map((_, at) => at).filter((at) => curve.gib.some((row) => (row[at] ?? 0) > 0));
-  const rows_of_legend = Math.ceil((used.length * 150) / Math.max(width, 1));
+  const names = used.map((at) => words(curve.kinds[at] ?? ""));
   const end = plan.step_time_s ?? curve.times_s.at(-1) ?? 1;
   return {
-    legend: legend({ show: used.length > 1, icon: "roundRect", data: used.map((at) => words(curve.kinds[at] ?? "")) }),
-    grid: { left: 8, right: 16, top: rows_of_legend * 24 + 20, bottom: 78, containLabel: true },
+    legend: legend({ show: used.length > 1, icon: "roundRect", data: names }),
+    grid: grid((used.length > 1 ? legend_height(names, width) : 0) + 20, 36),
     xAxis: axis("value", { name: "seconds into the step", min: 0, max: end, axisLabel: { formatter: short_count } }),
     yAxis: axis("value", { name: "GiB", nameLocation: "end", nameGap: 8, min: 0 }),
     dataZoom: zoom("none"),

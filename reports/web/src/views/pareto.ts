@@ -5,7 +5,7 @@ import { count, figure as number, gib, percent, seconds } from "../format";
 import { figure, view, type View } from "../figure";
 import { palette } from "../palette";
 import type { Plan, PlanResult } from "../result";
-import { grouped, legend_room, scatter_legend, scatter_series } from "../scatter";
+import { grouped, scatter_frame, scatter_series } from "../scatter";
 import { table } from "../table";
 import { tip, tooltip } from "../tooltip";
 import { figure_columns } from "./plan_columns";
@@ -45,8 +45,7 @@ function option_of(points: readonly Point[], width: number): Option {
   const most = Math.max(...points.map((point) => point.memory));
   const groups = grouped(points, (point) => (front.has(point) ? "on the front" : "behind it")).sort((a, b) => b.name.localeCompare(a.name));
   return {
-    legend: scatter_legend(groups),
-    grid: { left: 40, right: 20, top: legend_room(2, width), bottom: 48, containLabel: true },
+    ...scatter_frame(groups, width),
     xAxis: axis("value", { name: "peak GPU memory, GiB", scale: true, boundaryGap: kAir, splitNumber: is_narrow(width) ? 3 : 6 }),
     yAxis: axis("value", { name: "tokens/s/GPU", scale: true, boundaryGap: kAir, nameGap: 48 }),
     tooltip: tooltip("item", ({ data }: { data: { point?: Point } }) =>

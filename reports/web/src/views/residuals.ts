@@ -1,17 +1,15 @@
 // A fit: how far it is from each sample, group by group, and what it says.
-import { band_series } from "../band";
-import { axis, is_narrow, type Option } from "../chart";
 import { choice, h } from "../dom";
-import { count, figure as number, percent, seconds, short_count } from "../format";
+import { count, figure as number, percent, seconds, short_count, words } from "../format";
 import { figure, view, type View } from "../figure";
 import type { FitResult } from "../result";
-import { grouped, legend_room, scatter_legend, scatter_series } from "../scatter";
 import { table } from "../table";
-import { tip, tooltip } from "../tooltip";
+import { tip } from "../tooltip";
+import { kVersusNames, versus_option, type Versus } from "../versus";
 
 type Residual = FitResult["residuals"][number];
 
-function relative({ measured, fitted }: Residual): number | null {
+function error_of({ measured, fitted }: Residual): number | null {
   return measured === 0 ? null : fitted / measured - 1;
 }
 
@@ -19,46 +17,48 @@ function with_unit(value: number, unit: string): string {
   return unit === "s" ? seconds(value) : `${number(value)} ${unit}`;
 }
 
-function option_of(points: readonly Residual[], width: number): Option {
-  const positive = points.filter((point) => point.measured > 0 && point.fitted > 0);
-  const values = positive.flatMap((point) => [point.measured, point.fitted]);
-  const low = Math.min(...values) / 1.6;
-  const high = Math.max(...values) * 1.6;
-  const groups = grouped(positive, (point) => point.group);
-  const units = [...new Set(positive.map((point) => point.unit))];
-  const unit = units.length === 1 ? `, ${units[0] ?? ""}` : "";
-  const formatter = units[0] === "s" && units.length === 1 ? seconds : short_count;
-  const log = (name: string, gap: number): Record<string, unknown> =>
-    axis("log", { name, min: low, max: high, nameGap: gap, axisLabel: { formatter, showMinLabel: false, showMaxLabel: false } });
+function point_tip(point: Residual): HTMLElement {
+  return tip(point.label, [
+    { label: "measured", value: with_unit(point.measured, point.unit) },
+    { label: "fitted", value: with_unit(point.fitted, point.unit) },
+    { label: "off by", value: percent(error_of(point)) },
+    { label: "group", value: point.group },
+  ]);
+}
+
+function versus_of(residuals: readonly Residual[], relative: boolean): Versus<Residual> {
+  const points = residuals.filter((point) => point.measured > 0 && point.fitted > 0);
+  const units = [...new Set(points.map((point) => point.unit))];
+  const unit = units.length === 1 ? (units[0] ?? "") : "";
   return {
-    legend: scatter_legend(groups),
-    grid: { left: 40, right: 16, top: legend_room(groups.length, width), bottom: 46, containLabel: true },
-    xAxis: log(`measured${unit}`, 28),
-    yAxis: log(`fitted${unit}`, is_narrow(width) ? 44 : 56),
-    tooltip: tooltip("item", ({ data }: { data: { point?: Residual } }) =>
-      data.point === undefined
-        ? null
-        : tip(data.point.label, [
-            { label: "measured", value: with_unit(data.point.measured, data.point.unit) },
-            { label: "fitted", value: with_unit(data.point.fitted, data.point.unit) },
-            { label: "off by", value: percent(relative(data.point)) },
-            { label: "group", value: data.point.group },
-          ]),
-    ),
-    series: [band_series(low, high), ...scatter_series(groups, (point) => [point.measured, point.fitted])],
+    points,
+    group: (point) => words(point.group),
+    measured: (point) => point.measured,
+    other: (point) => point.fitted,
+    other_name: "fitted",
+    // Times bring their own unit on the axis.
+    unit: unit === "s" || unit === "" ? "" : `, ${unit}`,
+    text: unit === "s" ? seconds : short_count,
+    relative,
+    tip: point_tip,
   };
 }
 
 export function residuals(result: FitResult): View {
   const names = result.groups.map((group) => group.name);
   let shown = result.residuals;
+  let relative = true;
   const drawn = figure({
-    label: `Scatter of ${result.residuals.length} samples, fitted against measured, both axes logarithmic`,
+    label: `Scatter of ${result.residuals.length} samples, fitted against measured, on logarithmic axes`,
     height: (width) => Math.min(560, Math.max(360, width * 0.6)),
-    option: (width) => option_of(shown, width),
+    option: (width) => versus_option(versus_of(shown, relative), width),
     controls: [
-      choice("Group", ["all", ...names], 0, (index) => {
+      choice("Group", ["all", ...names.map(words)], 0, (index) => {
         shown = index === 0 ? result.residuals : result.residuals.filter((point) => point.group === names[index - 1]);
+        drawn.chart.redraw();
+      }),
+      choice("Fitted", kVersusNames, 1, (index) => {
+        relative = index === 1;
         drawn.chart.redraw();
       }),
     ],
@@ -70,7 +70,7 @@ export function residuals(result: FitResult): View {
         { title: "sample", key: "label", value: (row) => row.label },
         { title: "measured", key: "measured", value: (row) => row.measured, text: (row) => with_unit(row.measured, row.unit) },
         { title: "fitted", key: "fitted", value: (row) => row.fitted, text: (row) => with_unit(row.fitted, row.unit) },
-        { title: "off by", key: "relative_error", value: relative, text: (row) => percent(relative(row)) },
+        { title: "off by", key: "relative_error", value: error_of, text: (row) => percent(error_of(row)) },
         { title: "unit", key: "unit", value: (row) => row.unit },
       ],
       rows: shown,

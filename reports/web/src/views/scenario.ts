@@ -51,7 +51,8 @@ function text_block(name: string, text: string): HTMLElement {
 /** Keys of which the plans have different values. */
 function differing(plans: readonly Plan[]): string[] {
   const keys = [...new Set(plans.flatMap((plan) => Object.keys(plan.options ?? {})))];
-  return keys.filter((key) => new Set(plans.map((plan) => plan.options?.[key])).size > 1);
+  const known = (key: string): string[] => plans.flatMap((plan) => plan.options?.[key] ?? []);
+  return keys.filter((key) => new Set(known(key)).size > 1);
 }
 
 interface OptionRow {

@@ -1,13 +1,12 @@
 // Published measurements against what is predicted for them.
-import { band_series, kBand } from "../band";
-import { axis, is_narrow, type Option } from "../chart";
+import { kBand } from "../band";
 import { choice, h } from "../dom";
 import { count, figure as number, metric_name, percent, short_count } from "../format";
 import { figure, view, type View } from "../figure";
 import type { ValidationResult, ValidationRow, ValidationSummary } from "../result";
-import { grouped, legend_room, scatter_legend, scatter_series } from "../scatter";
 import { table, type Column } from "../table";
-import { tip, tooltip } from "../tooltip";
+import { tip } from "../tooltip";
+import { kVersusNames, versus_option, type Versus } from "../versus";
 
 interface Point extends ValidationRow {
   predicted: number;
@@ -26,41 +25,38 @@ function ratio(row: ValidationRow): number | null {
   return row.predicted === null || row.measured === 0 || kOutcomes.includes(row.metric) ? null : row.predicted / row.measured;
 }
 
-function option_of(points: readonly Point[], width: number): Option {
-  const values = points.flatMap((point) => [point.measured, point.predicted]);
-  const low = Math.min(...values) / 1.6;
-  const high = Math.max(...values) * 1.6;
+function point_tip(point: Point): HTMLElement {
+  const range = point.low !== null && point.high !== null ? [{ label: "range", value: `${number(point.low)} to ${number(point.high)}` }] : [];
+  return tip(
+    `${point.source} ${point.id}`,
+    [
+      { label: `measured ${metric_name(point.metric)}`, value: number(point.measured) },
+      { label: "predicted", value: number(point.predicted) },
+      { label: "predicted / measured", value: number(point.predicted / point.measured) },
+      ...range,
+    ],
+    point.note,
+  );
+}
+
+function versus_of(points: readonly Point[], relative: boolean): Versus<Point> {
   const one_metric = new Set(points.map((point) => point.metric)).size === 1;
-  const groups = grouped(points, (point) => (one_metric ? point.source : metric_name(point.metric)));
-  const unit = one_metric ? `, ${metric_name(points[0]?.metric ?? "")}` : "";
-  const log = (name: string, gap: number): Record<string, unknown> =>
-    axis("log", { name, min: low, max: high, nameGap: gap, axisLabel: { formatter: short_count, showMinLabel: false, showMaxLabel: false } });
   return {
-    legend: scatter_legend(groups),
-    grid: { left: 36, right: 16, top: legend_room(groups.length, width), bottom: 46, containLabel: true },
-    xAxis: log(`measured${unit}`, 28),
-    yAxis: log(`predicted${unit}`, is_narrow(width) ? 36 : 46),
-    tooltip: tooltip("item", ({ data }: { data: { point?: Point } }) =>
-      data.point === undefined
-        ? null
-        : tip(
-            `${data.point.source} ${data.point.id}`,
-            [
-              { label: `measured ${metric_name(data.point.metric)}`, value: number(data.point.measured) },
-              { label: "predicted", value: number(data.point.predicted) },
-              { label: "predicted / measured", value: number(data.point.predicted / data.point.measured) },
-              ...(data.point.low !== null && data.point.high !== null ? [{ label: "range", value: `${number(data.point.low)} to ${number(data.point.high)}` }] : []),
-            ],
-            data.point.note,
-          ),
-    ),
-    series: [band_series(low, high), ...scatter_series(groups, (point) => [point.measured, point.predicted])],
+    points,
+    group: (point) => (one_metric ? point.source : metric_name(point.metric)),
+    measured: (point) => point.measured,
+    other: (point) => point.predicted,
+    other_name: "predicted",
+    unit: one_metric ? `: ${metric_name(points[0]?.metric ?? "")}` : "",
+    text: short_count,
+    relative,
+    tip: point_tip,
   };
 }
 
 const kColumns: Column<ValidationRow>[] = [
   { title: "source", key: "source", value: (row) => row.source },
-  { title: "id", key: "id", value: (row) => row.id },
+  { title: "id", key: "id", value: (row) => row.id, wide: true },
   { title: "metric", key: "metric", value: (row) => row.metric, text: (row) => metric_name(row.metric) },
   { title: "measured", key: "measured", value: (row) => row.measured, text: (row) => number(row.measured) },
   { title: "predicted", key: "predicted", value: (row) => row.predicted, text: (row) => number(row.predicted) },
@@ -99,15 +95,20 @@ export function scoreboard(result: ValidationResult): View {
   const all = points_of(result.rows);
   const metrics = [...new Set(all.map((point) => point.metric))];
   let shown = all;
+  let relative = false;
   const inside = all.filter((point) => Math.abs(point.predicted / point.measured - 1) <= kBand).length;
   const total = result.summary.find((row) => row.metric === "all");
   const drawn = figure({
     label: `Scatter of ${all.length} measurements, predicted against measured, both axes logarithmic; ${inside} lie within 15%`,
     height: (width) => Math.min(620, Math.max(380, width * 0.7)),
-    option: (width) => option_of(shown, width),
+    option: (width) => versus_option(versus_of(shown, relative), width),
     controls: [
       choice("Metric", ["all", ...metrics.map(metric_name)], 0, (index) => {
         shown = index === 0 ? all : all.filter((point) => point.metric === metrics[index - 1]);
+        drawn.chart.redraw();
+      }),
+      choice("Predicted", kVersusNames, 0, (index) => {
+        relative = index === 1;
         drawn.chart.redraw();
       }),
     ],

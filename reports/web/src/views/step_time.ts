@@ -46,7 +46,7 @@ export function step_time(study: StudyResult): View | null {
   const choices = ["one step", "a million tokens"];
   const drawn = figure({
     label: `Stacked bars: where the time goes, for ${plans.map((plan) => `${plan.name} ${seconds(plan.step_time_s)} a step`).join(", ")}`,
-    height: (width) => bars_height(plans.length, bars_of(plans, per_tokens).parts.length, width),
+    height: (width) => bars_height(bars_of(plans, per_tokens), width),
     option: (width) => bars_option(bars_of(plans, per_tokens), width),
     controls: [
       differ_in_batch(plans) &&

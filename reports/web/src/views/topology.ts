@@ -1,5 +1,5 @@
 // The machine as a picture: who is joined to whom, and how busy each link is.
-import { is_narrow, legend, type Option } from "../chart";
+import { is_narrow, legend, legend_height, type Option } from "../chart";
 import { figure as number, percent, words } from "../format";
 import { figure, view, type View } from "../figure";
 import { palette, series_colour } from "../palette";
@@ -111,7 +111,7 @@ function option_of(topology: Topology, plan: Plan, width: number): Option {
         layout: "none",
         left: 24,
         right: 24,
-        top: 56,
+        top: legend_height(rows, width) + 24,
         bottom: 28,
         categories: rows.map((name, row) => ({ name: words(name), symbol: kSymbols[name] ?? "circle", itemStyle: { color: series_colour(row) } })),
         data: vertices.map(({ vertex, tier: name, x, row }) => ({

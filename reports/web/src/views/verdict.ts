@@ -130,8 +130,8 @@ function binding(study: StudyResult, plan: Plan): HTMLElement {
   const compares = best !== undefined && plan !== best && plan.fits === true && !is_longest(study) && speed(plan) > 0;
   const lines = [
     compares ? behind(best, plan) : "",
-    plan.bottleneck ? `Bound by ${plan.bottleneck}` : "",
     ...(is_longest(study) ? (plan.limit_reasons ?? []) : plan.reasons),
+    plan.bottleneck ? `Bound by ${plan.bottleneck}` : "",
   ].filter((line) => line !== "");
   return h(
     "li",
