@@ -3,13 +3,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { fit, longest, search, study, sweep, validation } from "./fixtures.mjs";
-import { assert_quiet, with_browser } from "./support.mjs";
+import { assert_quiet, open_table, with_browser } from "./support.mjs";
 
 const open = with_browser();
 
 const ground = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
 /** Colours of the text in the first chart. */
 const ink = (page) => page.locator(".chart svg text").first().evaluate((text) => getComputedStyle(text).fill);
+
+/** The system's wish reaches the page with the next frame. */
+async function prefer(page, scheme) {
+  await page.emulateMedia({ colorScheme: scheme });
+  await page.locator(`html[data-theme="${scheme}"]`).waitFor();
+}
 
 /** The contrast of two colours as WCAG 2 counts it. */
 function contrast(one, other) {
@@ -29,11 +35,11 @@ test("dark follows the system; charts are drawn anew, and all text stays readabl
   const { page } = opened;
   const [dark_ground, dark_ink] = [await ground(page), await ink(page)];
   assert.ok(contrast(dark_ground, "rgb(255, 255, 255)") > 12, dark_ground);
-  await page.emulateMedia({ colorScheme: "light" });
+  await prefer(page, "light");
   assert.notEqual(await ground(page), dark_ground);
   assert.notEqual(await ink(page), dark_ink);
   for (const scheme of ["dark", "light"]) {
-    await page.emulateMedia({ colorScheme: scheme });
+    await prefer(page, scheme);
     const colours = await page.locator("p, h2, td, th, a, button, summary, .state, .chart text").evaluateAll((all) =>
       all.map((one) => ({ text: one.textContent.slice(0, 40), colour: getComputedStyle(one)[one.namespaceURI.endsWith("svg") ? "fill" : "color"] })),
     );
@@ -55,7 +61,7 @@ test("on paper: light, without what one cannot press, long tables cut with a wor
   const opened = await open(sweep(), { colorScheme: "dark" });
   const { page } = opened;
   await page.emulateMedia({ media: "print", colorScheme: "dark" });
-  assert.equal(await page.locator("html").getAttribute("data-theme"), "light");
+  await page.locator('html[data-theme="light"]').waitFor();
   assert.equal(await ground(page), "rgb(255, 255, 255)");
   assert.ok(await page.locator(".table-tools").first().isHidden());
   const table = page.locator("#crossover > .table");
@@ -72,8 +78,8 @@ for (const [kind, result] of Object.entries({ study, longest, search, sweep, val
   test(`on a phone nothing is wider than the screen: ${kind}`, async () => {
     const opened = await open(result(), { viewport: { width: 360, height: 740 }, hasTouch: true });
     const { page } = opened;
-    for (const summary of await page.locator("details.as-table > summary").all()) {
-      await summary.click();
+    for (const details of await page.locator("details.as-table").all()) {
+      await open_table(details);
     }
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
     const cut = await page.locator(".chart svg text").evaluateAll((all) =>

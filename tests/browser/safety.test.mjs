@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { fit, longest, search, study, sweep, validation } from "./fixtures.mjs";
-import { assert_quiet, downloaded, page_of, with_browser } from "./support.mjs";
+import { assert_quiet, downloaded, open_table, page_of, with_browser } from "./support.mjs";
 
 const open = with_browser();
 
@@ -28,8 +28,8 @@ for (const [kind, result] of Object.entries({ study, longest, search, sweep, val
   test(`hostile names stay text: ${kind}`, async () => {
     const opened = await open(hostile(result()));
     const { page } = opened;
-    for (const summary of await page.locator("details.as-table > summary").all()) {
-      await summary.click();
+    for (const details of await page.locator("details.as-table").all()) {
+      await open_table(details);
     }
     // Tooltips too: the pointer crosses every chart.
     for (const chart of await page.locator(".chart").all()) {

@@ -77,6 +77,12 @@ export function assert_quiet({ problems, asked }) {
   assert.deepEqual(asked.filter((url) => !url.startsWith("data:") && !url.startsWith("blob:")), []);
 }
 
+/** Opens the table of a chart (`details`), which is filled by the event that follows. */
+export async function open_table(details) {
+  await details.locator("summary").click();
+  await details.locator("tbody tr").first().waitFor();
+}
+
 /** The text of the file that a click downloads. */
 export async function downloaded(page, button) {
   const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);

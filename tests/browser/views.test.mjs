@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { fit, longest, search, study, sweep, validation } from "./fixtures.mjs";
-import { assert_quiet, downloaded, with_browser } from "./support.mjs";
+import { assert_quiet, downloaded, open_table, with_browser } from "./support.mjs";
 
 const open = with_browser();
 
@@ -30,8 +30,7 @@ for (const [kind, result, views] of kinds) {
       assert.ok((await chart.locator("svg path, svg polygon, svg polyline").count()) > 5, `${name}: nothing is drawn`);
     }
     for (const details of await page.locator("details.as-table").all()) {
-      await details.locator("summary").click();
-      assert.ok((await details.locator("tbody tr").count()) > 0, "a chart's table is empty");
+      await open_table(details);
     }
     assert_quiet(opened);
   });
@@ -64,7 +63,7 @@ test("the verdict names the winner, how far the others are behind, and the fix o
 
 test("parts of the step sum to the step", async () => {
   const { page } = await open(study());
-  await page.locator("#plans summary").click();
+  await open_table(page.locator("#plans details"));
   const { name, text } = await downloaded(page, page.locator("#plans details button", { hasText: "CSV" }));
   assert.equal(name, "step_time.csv");
   const rows = text.trim().split("\r\n").map((line) => line.match(/("[^"]*"|[^,]*)(?:,|$)/g).map((cell) => cell.replace(/,$/, "")));
@@ -76,7 +75,7 @@ test("parts of the step sum to the step", async () => {
 test("the timeline shows the plan that is chosen, and where its compute stream waits", async () => {
   const { page } = await open(study());
   const rows = page.locator("#timeline figure").first().locator("tbody tr");
-  await page.locator("#timeline summary").first().click();
+  await open_table(page.locator("#timeline details").first());
   assert.equal(await rows.filter({ hasText: "scatter heads" }).count(), 1);
   // Two all-to-alls around the attention, nothing to compute beside them.
   assert.equal(await rows.filter({ hasText: "nothing to compute" }).count(), 2);
@@ -100,7 +99,7 @@ test("a tooltip tells what is alive at a time", async () => {
 test("the map follows its axes and its slider", async () => {
   const { page } = await open(sweep());
   const table = page.locator("#crossover figure");
-  await table.locator("summary").click();
+  await open_table(table.locator("details"));
   // 12 lengths × 6 GPU counts × 3 plans at one bandwidth.
   assert.match(await table.locator(".table-status").innerText(), /^216 rows$/);
   await page.getByRole("slider", { name: "bandwidth" }).fill("2");
