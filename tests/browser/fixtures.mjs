@@ -146,7 +146,7 @@ function cannot_run(name, reason, suggestion) {
   };
 }
 
-/** Two nodes of four GPUs, a network card each, two rails. */
+/** Two nodes of four GPUs, two rails and a spine. */
 function topology() {
   const vertices = [];
   const links = [];
@@ -154,17 +154,22 @@ function topology() {
   const join = (a, b, name, kind, capacity_gb_s) => {
     links.push({ from: a, to: b, class: name, kind, capacity_gb_s }, { from: b, to: a, class: name, kind, capacity_gb_s });
   };
-  const rails = [0, 1].map((rail) => vertex(`rail${rail}`, "switch"));
+  const rails = [0, 1].map((rail) => vertex(`rail ${rail}`, "network_switch"));
+  const spine = vertex("spine", "network_switch");
+  for (const rail of rails) {
+    join(rail, spine, "rail0.up", "fabric", 200);
+  }
   for (const node of [0, 1]) {
-    const inner = vertex(`node${node}.nvswitch`, "switch", node);
-    const host = vertex(`node${node}.host`, "host", node);
+    const inner = vertex("NVSwitch", "nvlink_switch", node);
+    const host = vertex("host", "host", node);
+    join(host, vertex("memory", "memory", node), "node0.memory", "host_memory", 480);
     for (const index of [0, 1, 2, 3]) {
-      const gpu = vertex(`node${node}.gpu${index}`, "gpu", node);
-      const nic = vertex(`node${node}.nic${index}`, "nic", node);
+      const gpu = vertex(`gpu ${index}`, "gpu", node);
+      const pcie = vertex(`PCIe ${index}`, "pcie_switch", node);
       join(gpu, inner, "node0.gpu0.nvlink.up", "nvlink", 450);
-      join(gpu, nic, "node0.gpu0.pcie.up", "pcie", 55.6);
-      join(nic, rails[index % 2], "node0.nic0.up", "nic", 50);
-      join(gpu, host, "node0.pcie0.up", "pcie", 55.6);
+      join(gpu, pcie, "node0.gpu0.pcie.up", "pcie", 55.6);
+      join(pcie, host, "node0.pcie0.up", "pcie", 55.6);
+      join(pcie, rails[index % 2], "node0.nic0.up", "nic", 50);
     }
   }
   return { vertices, links, omitted_nodes: 2 };

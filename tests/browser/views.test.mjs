@@ -98,15 +98,36 @@ test("a tooltip tells what is alive at a time", async () => {
 
 test("the map follows its axes and its slider", async () => {
   const { page } = await open(sweep());
-  const table = page.locator("#crossover figure");
+  const table = page.locator("#crossover figure").first();
   await open_table(table.locator("details"));
   // 12 lengths × 6 GPU counts × 3 plans at one bandwidth.
   assert.match(await table.locator(".table-status").innerText(), /^216 rows$/);
-  await page.getByRole("slider", { name: "bandwidth" }).fill("2");
+  await page.getByRole("slider", { name: "bandwidth" }).first().fill("2");
   assert.ok((await table.locator("tbody").innerText()).includes("300Gb/s"));
   await page.getByLabel("Up").selectOption({ label: "bandwidth" });
   // Now 12 lengths × 3 bandwidths × 3 plans at one GPU count.
   assert.match(await table.locator(".table-status").innerText(), /^108 rows$/);
+});
+
+test("a cut through the map has one value of the axis that goes up", async () => {
+  const { page } = await open(sweep());
+  const cut = page.locator("#crossover figure").last();
+  await open_table(cut.locator("details"));
+  await page.getByRole("slider", { name: "gpus" }).fill("0");
+  // 12 lengths of 3 plans on 8 GPUs.
+  assert.match(await cut.locator(".table-status").innerText(), /^36 rows$/);
+});
+
+test("the zoom's buttons show less of the time, and all of it again", async () => {
+  const { page } = await open(study());
+  const figure = page.locator("#timeline figure").first();
+  const labels = () => figure.locator(".chart").innerText();
+  const whole = await labels();
+  await figure.getByRole("button", { name: "Zoom in" }).click();
+  await figure.getByRole("button", { name: "Later" }).click();
+  assert.notEqual(await labels(), whole);
+  await figure.getByRole("button", { name: "Zoom out" }).click();
+  assert.equal(await labels(), whole);
 });
 
 test("tables sort by a click, numbers from the largest, and filter", async () => {

@@ -36,6 +36,8 @@ export interface Chart {
   element: HTMLElement;
   /** After a change of what `option` reads. */
   redraw: () => void;
+  /** Of a chart with `zoom`: shows `width` times as much as now, moved by `shift` of that. */
+  zoom: (width: number, shift: number) => void;
 }
 
 const kNarrow = 560;
@@ -84,7 +86,16 @@ export function chart(spec: ChartSpec): Chart {
       redraw();
     }
   });
-  return { element, redraw };
+  const zoom_by = (factor: number, shift: number): void => {
+    const now = (instance?.getOption().dataZoom as { start: number; end: number }[] | undefined)?.[0];
+    if (now !== undefined) {
+      const width = Math.min(100, (now.end - now.start) * factor);
+      const middle = (now.start + now.end) / 2 + shift * width;
+      const start = Math.max(0, Math.min(100 - width, middle - width / 2));
+      instance?.dispatchAction({ type: "dataZoom", start, end: start + width });
+    }
+  };
+  return { element, redraw, zoom: zoom_by };
 }
 
 /** Axis lines, labels and names in the page's colours; merge what differs into it. */

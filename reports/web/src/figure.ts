@@ -28,7 +28,7 @@ export interface Figure {
 }
 
 /** A chart, and the same figures as a table that is folded away. */
-export function figure<Row>(spec: ChartSpec & { title?: string; controls?: Child[]; table: () => TableSpec<Row> }): Figure {
+export function figure<Row>(spec: ChartSpec & { title?: string; controls?: Child[]; zooms?: boolean; table: () => TableSpec<Row> }): Figure {
   const drawn = chart(spec);
   const holder = h("div", {});
   const details = h("details", { class: "as-table" }, h("summary", {}, "Show as table"), holder);
@@ -38,10 +38,31 @@ export function figure<Row>(spec: ChartSpec & { title?: string; controls?: Child
     }
   };
   details.addEventListener("toggle", fill);
+  const step = (name: string, sign: string, width: number, shift: number): HTMLElement =>
+    h(
+      "button",
+      {
+        type: "button",
+        class: "quiet",
+        "aria-label": name,
+        on: {
+          click: () => {
+            drawn.zoom(width, shift);
+          },
+        },
+      },
+      sign,
+    );
+  const zooms = spec.zooms === true && [
+    step("Zoom in", "+", 0.5, 0),
+    step("Zoom out", "−", 2, 0),
+    step("Earlier", "◀", 1, -0.5),
+    step("Later", "▶", 1, 0.5),
+  ];
   const element = h(
     "figure",
     {},
-    spec.title !== undefined && h("figcaption", {}, spec.title),
+    spec.title !== undefined && h("figcaption", {}, spec.title, zooms !== false && h("span", { class: "zooms" }, ...zooms)),
     spec.controls !== undefined && h("div", { class: "controls" }, ...spec.controls),
     drawn.element,
     details,
@@ -54,6 +75,7 @@ export function figure<Row>(spec: ChartSpec & { title?: string; controls?: Child
         drawn.redraw();
         fill();
       },
+      zoom: drawn.zoom,
     },
   };
 }

@@ -119,6 +119,8 @@ export interface Plan {
   memory_curve?: { time_s: number; allocated_gib: number }[] | null;
   memory_by_kind?: MemoryByKind | null;
   links?: LinkLoad[] | null;
+  /** For each link of the topology the place of its load in `links`; null: not loaded. */
+  topology_links?: (number | null)[] | null;
   layer_timeline?: LayerTimeline | null;
   max_sequence_length?: number | null;
   limit?: string;
@@ -145,7 +147,7 @@ export interface Vertex {
 export interface TopologyLink {
   from: number;
   to: number;
-  /** The name in `Plan.links` whose load this link carries. */
+  /** The name of its load among the first plan's links. */
   class: string;
   kind: string;
   capacity_gb_s: number;

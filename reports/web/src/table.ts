@@ -2,6 +2,7 @@
 // sight are in the page, so that ten thousand scroll as ten do.
 import { csv, type CsvValue } from "./csv";
 import { download, h } from "./dom";
+import { count } from "./format";
 import { GridKeys } from "./grid_keys";
 import { is_on_paper, on_theme_change } from "./theme";
 
@@ -191,7 +192,7 @@ class DataTable<Row> {
       });
     }
     const all = rows.length;
-    this.status.textContent = wanted === "" ? (all >= kFilterFrom ? `${all} rows` : "") : `${this.shown.length} of ${all} rows`;
+    this.status.textContent = wanted === "" ? (all >= kFilterFrom ? `${count(all)} rows` : "") : `${count(this.shown.length)} of ${count(all)} rows`;
     this.painted = false;
     this.scroller.scrollTop = 0;
     this.paint();
@@ -230,7 +231,7 @@ class DataTable<Row> {
     }
     this.body.replaceChildren(...this.gap(start), ...rows, ...this.gap(is_on_paper() ? 0 : this.shown.length - end));
     if (this.is_long && is_on_paper() && this.shown.length > end) {
-      const cell = h("td", { colspan: this.spec.columns.length }, `${this.shown.length - end} more rows are in the CSV`);
+      const cell = h("td", { colspan: this.spec.columns.length }, `${count(this.shown.length - end)} more rows are in the CSV`);
       this.body.append(h("tr", {}, cell));
     }
     this.keys.restore(had_focus);

@@ -2,51 +2,19 @@
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemReturn } from "echarts";
 
 import { axis, grid, is_narrow, legend, legend_height, type Option } from "../chart";
-import { choice, h } from "../dom";
+import { h } from "../dom";
 import { count, figure as number, gib, seconds, short_value } from "../format";
 import { figure, view, type View } from "../figure";
 import { hatch, palette, series_colour, text_on } from "../palette";
 import type { SweepPoint, SweepResult } from "../result";
 import { table } from "../table";
 import { tip, tooltip } from "../tooltip";
+import { crossover_lines } from "./crossover_lines";
+import { letter, Slice } from "./slice";
+import { axis_controls } from "./slice_controls";
 import { axis_name, sweep_columns, sweep_rows } from "./sweep_table";
 
 const kNone = "no plan fits";
-
-/** "A", "B", … beside the colours. */
-function letter(plan: number): string {
-  return String.fromCharCode(65 + (plan % 26));
-}
-
-class Slice {
-  x: number;
-  y: number;
-  readonly held: number[];
-
-  constructor(readonly sweep: SweepResult) {
-    // The two longest axes tell most.
-    const by_length = sweep.axes.map((_, at) => at).sort((a, b) => this.length(b) - this.length(a));
-    this.x = by_length[0] ?? 0;
-    this.y = by_length[1] ?? -1;
-    this.held = sweep.axes.map(() => 0);
-  }
-
-  length(axis: number): number {
-    return this.sweep.axes[axis]?.values.length ?? 1;
-  }
-
-  labels(axis: number): string[] {
-    return this.sweep.axes[axis]?.values.map(short_value) ?? [""];
-  }
-
-  key(axis: number): string {
-    return axis_name(this.sweep.axes[axis]?.key ?? "");
-  }
-
-  points(): SweepPoint[] {
-    return this.sweep.points.filter((point) => point.at.every((value, axis) => axis === this.x || axis === this.y || value === this.held[axis]));
-  }
-}
 
 function cell(colour: string, text: string, size: [number, number], api: CustomSeriesRenderItemAPI, at: [number, number]): CustomSeriesRenderItemReturn {
   const [x = 0, y = 0] = api.coord(at);
@@ -113,59 +81,17 @@ function map_top(sweep: SweepResult, width: number): number {
   return legend_height([...sweep.plans.map((name) => `A  ${name}`), kNone], width) + 6;
 }
 
-/** Selects for the two axes of the map, sliders for the others. */
-function controls(slice: Slice, changed: () => void): HTMLElement {
-  const holder = h("div", { class: "controls" });
-  const keys = slice.sweep.axes.map(({ key }) => axis_name(key));
-  const fill = (): void => {
-    const pick = (label: string, own: "x" | "y", other: "x" | "y"): HTMLElement =>
-      choice(label, keys, slice[own], (axis) => {
-        if (axis === slice[other]) {
-          slice[other] = slice[own];
-        }
-        slice[own] = axis;
-        fill();
-        changed();
-      });
-    const held = slice.sweep.axes.flatMap((_, axis) => (axis === slice.x || axis === slice.y ? [] : [held_control(slice, axis, changed)]));
-    holder.replaceChildren(...(keys.length < 2 ? [] : [pick("Across", "x", "y"), pick("Up", "y", "x")]), ...held);
-  };
-  fill();
-  return holder;
-}
-
-function held_control(slice: Slice, axis: number, changed: () => void): HTMLElement {
-  const labels = slice.labels(axis);
-  const value = h("output", {}, labels[slice.held[axis] ?? 0] ?? "");
-  const slider = h("input", {
-    type: "range",
-    min: 0,
-    max: labels.length - 1,
-    value: slice.held[axis],
-    "aria-label": slice.key(axis),
-    "aria-valuetext": labels[slice.held[axis] ?? 0],
-    on: {
-      input: () => {
-        slice.held[axis] = Number(slider.value);
-        const label = labels[Number(slider.value)] ?? "";
-        value.textContent = label;
-        slider.setAttribute("aria-valuetext", label);
-        changed();
-      },
-    },
-  });
-  return h("label", { class: "choice" }, h("span", {}, slice.key(axis)), slider, value);
-}
-
 export function crossover(sweep: SweepResult): View {
   const slice = new Slice(sweep);
+  const cut = crossover_lines(slice);
   const drawn = figure({
     label: `Map of ${sweep.points.length} points coloured by the winning plan: ${wins_of(sweep).map(({ name, wins }) => `${name} wins ${wins}`).join(", ")}`,
     height: (width) => map_top(sweep, width) + Math.min(520, Math.max(140, slice.length(slice.y) * 34)) + 60,
     option: (width) => option_of(slice, width),
     controls: [
-      controls(slice, () => {
+      axis_controls(slice, () => {
         drawn.chart.redraw();
+        cut.redraw();
       }),
     ],
     table: () => ({ caption: "The points of this map", file: `${sweep.name}-map`, columns: sweep_columns(sweep), rows: sweep_rows(slice.points()) }),
@@ -176,6 +102,7 @@ export function crossover(sweep: SweepResult): View {
     "Each cell is one scenario, coloured and lettered by its fastest plan that fits.",
     h("p", { class: "headline" }, headline(sweep)),
     drawn.element,
+    cut.element,
     h("h3", {}, "Every point"),
     table({ caption: "Points of the sweep", file: sweep.name, columns: sweep_columns(sweep), rows: sweep_rows(sweep.points) }),
   );

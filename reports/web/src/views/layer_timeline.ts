@@ -25,13 +25,23 @@ const kCompute = "compute";
 const kWaits = "compute waits";
 const kRow = 34;
 
-/** Places in the palette; what is not listed takes the next free one. */
-const kPurposes = ["attention", "gemm", "memory_bound", "ulysses", "ring", "parameters", "gradients"];
-const kColours = [0, 4, 2, 5, 1, 6, 3];
+/** Places in the palette; what is not listed is grey. */
+const kColours: Record<string, number> = {
+  attention: 0,
+  gemm: 4,
+  memory_bound: 2,
+  optimizer: 3,
+  ulysses: 5,
+  ring: 1,
+  tensor_parallel: 5,
+  expert: 1,
+  pipeline: 6,
+  parameters: 6,
+  gradients: 3,
+};
 
-function purpose_colour(purpose: string, all: readonly string[]): string {
-  const known = kPurposes.indexOf(purpose);
-  return series_colour(known >= 0 ? (kColours[known] ?? 0) : 7 - (all.indexOf(purpose) % 8));
+function purpose_colour(purpose: string): string {
+  return series_colour(kColours[purpose] ?? 7);
 }
 
 /** The times of [begin, end] that no span covers; spans may overlap and come in any order. */
@@ -53,10 +63,10 @@ function gaps(spans: readonly Bar[], begin: number, end: number): [number, numbe
 /** Times count from the phase's begin. */
 function bars_of(phase: TimelinePhase): { rows: string[]; bars: Bar[] } {
   const streams = phase.streams.filter((stream) => stream.spans.length > 0);
-  const rows = streams.map((stream) => stream.name);
+  const rows = streams.map((stream) => words(stream.name));
   const bars = streams.flatMap((stream, row) =>
     stream.spans.map((span) => ({
-      stream: stream.name,
+      stream: words(stream.name),
       row,
       name: span.name,
       purpose: span.purpose,
@@ -121,7 +131,7 @@ function option_of(phase: TimelinePhase, width: number): Option {
   const purposes = [...new Set(bars.map((bar) => bar.purpose))];
   const length = phase.end_s - phase.begin_s;
   const narrow = is_narrow(width);
-  const colour_of = (purpose: string): string => (purpose === kWaits ? colours.muted : purpose_colour(purpose, purposes));
+  const colour_of = (purpose: string): string => (purpose === kWaits ? colours.text : purpose_colour(purpose));
   return {
     legend: legend({ data: purposes.map(words) }),
     grid: { left: narrow ? 84 : 132, right: 16, top: legend_height(purposes, width) + 4, bottom: 78 },
@@ -180,6 +190,7 @@ function drawn_phase(name: PhaseName, chosen: PlanChoice): Figure {
     label: `Timeline of one layer's ${name} pass, one row a stream; the same spans are in the table below`,
     height: (width) => phase_height(phase(), width),
     option: (width) => option_of(phase(), width),
+    zooms: true,
     table: () => ({
       caption: `Spans of the ${name} pass of ${chosen.plan.name}`,
       file: `layer_${name}`,
@@ -223,7 +234,7 @@ export function layer_timeline(study: StudyResult): View | null {
   return view(
     "timeline",
     "One layer's timeline",
-    "What stands below a compute span hides behind it; where compute waits, it is exposed. Drag the handles, or hold Ctrl and turn the wheel, to zoom.",
+    "What stands below a compute span hides behind it; where compute waits, it is exposed. Zoom by the buttons, by dragging the handles, or by the wheel with Ctrl held.",
     h("div", { class: "controls" }, control, about),
     ...drawn.map(({ element }) => element),
   );

@@ -88,6 +88,7 @@ export function memory_curve(study: StudyResult, plans: readonly Plan[]): HTMLEl
     title: "GPU memory over the step",
     label: "Area chart: allocated GPU memory over the step, by what is alive; the figures are in the table below",
     height: () => 400,
+    zooms: true,
     option: (width) => option_of(chosen.plan, curve_of(chosen.plan, kinds), width),
     controls: [
       chosen.control(() => {
