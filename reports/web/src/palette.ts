@@ -43,10 +43,24 @@ export function palette(): Palette {
   return theme() === "dark" ? kDark : kLight;
 }
 
-/** The colour of the n-th of several things that have no colour of their own. */
+function channels(colour: string): number[] {
+  return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+}
+
+/** Half way from one colour to another. */
+function mixed(one: string, other: string): string {
+  const ends = channels(other);
+  return `#${channels(one)
+    .map((from, at) => Math.round((from + (ends[at] ?? from)) / 2).toString(16).padStart(2, "0"))
+    .join("")}`;
+}
+
+/** The colour of the n-th of several things that have no colour of their own. When the colours are used up they come
+ * again, nearer to that of the text. */
 export function series_colour(index: number): string {
-  const { series } = palette();
-  return series[index % series.length] ?? "#7a7f87";
+  const { series, text, muted } = palette();
+  const colour = series[index % series.length] ?? muted;
+  return index < series.length ? colour : mixed(colour, text);
 }
 
 /** Diagonal lines: the GPU waits. Also tells the second round of colours from the first. */
@@ -62,7 +76,6 @@ export function hatch(ground: string): object {
 
 /** White or near-black, whichever reads better on a filled cell (relative luminance, WCAG 2). */
 export function text_on(colour: string): string {
-  const channels = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
-  const [r = 0, g = 0, b = 0] = channels.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  const [r = 0, g = 0, b = 0] = channels(colour).map((value) => value / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.2 ? "#14181d" : "#ffffff";
 }

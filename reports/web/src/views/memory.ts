@@ -51,7 +51,7 @@ export function kinds_of(plans: readonly Plan[]): string[] {
   return [...kinds];
 }
 
-/** Colours are few: from the ninth kind on they are hatched. */
+/** Colours are few: from the ninth kind on they are hatched as well. */
 export function kind_look(index: number): { colour: string; hatched: boolean } {
   return { colour: series_colour(index), hatched: index >= 8 };
 }
@@ -109,7 +109,7 @@ export function memory(study: StudyResult): View | null {
   return view(
     "memory",
     "Memory",
-    "The red mark is what there is.",
+    "The red mark is the capacity.",
     peak(plans, kGpu).element,
     on_host.length > 0 && peak(on_host, kHost).element,
     memory_curve(study, plans),

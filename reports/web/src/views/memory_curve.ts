@@ -2,7 +2,6 @@
 import { axis, grid, legend, legend_height, zoom, type Option } from "../chart";
 import { gib, seconds, short_count, words } from "../format";
 import { figure } from "../figure";
-import { hatch, palette } from "../palette";
 import type { MemoryByKind, Plan, StudyResult } from "../result";
 import { tip, tooltip } from "../tooltip";
 import { kind_look, kinds_of } from "./memory";
@@ -33,7 +32,6 @@ function curve_of(plan: Plan, all_kinds: readonly string[]): Curve {
 }
 
 function option_of(plan: Plan, curve: Curve, width: number): Option {
-  const colours = palette();
   const used = curve.kinds.map((_, at) => at).filter((at) => curve.gib.some((row) => (row[at] ?? 0) > 0));
   const names = used.map((at) => words(curve.kinds[at] ?? ""));
   const end = plan.step_time_s ?? curve.times_s.at(-1) ?? 1;
@@ -59,7 +57,7 @@ function option_of(plan: Plan, curve: Curve, width: number): Option {
       ]);
     }),
     series: used.map((at) => {
-      const { colour, hatched } = kind_look(curve.looks[at] ?? 0);
+      const { colour } = kind_look(curve.looks[at] ?? 0);
       return {
         type: "line",
         name: words(curve.kinds[at] ?? ""),
@@ -67,7 +65,7 @@ function option_of(plan: Plan, curve: Curve, width: number): Option {
         step: "end",
         symbol: "none",
         lineStyle: { width: 0 },
-        areaStyle: { color: colour, opacity: 0.85, ...(hatched && { decal: hatch(colours.ground) }) },
+        areaStyle: { color: colour, opacity: 0.9 },
         itemStyle: { color: colour },
         emphasis: { disabled: true },
         // What is alive at the last sample stays so to the end of the step.

@@ -3,7 +3,7 @@ import { count, figure, gib, percent, seconds } from "../format";
 import { h } from "../dom";
 import type { Plan, StudyResult } from "../result";
 import type { Column } from "../table";
-import { state_of, winner } from "./verdict";
+import { state_of } from "./verdict";
 
 export function exposed_share(plan: Plan): number | null {
   const exposed = plan.breakdown?.exposed_communication;
@@ -38,7 +38,6 @@ export function figure_columns(): Column<Plan>[] {
 }
 
 export function plan_columns(study: StudyResult): Column<Plan>[] {
-  const best = winner(study);
   return [
     { title: "plan", key: "plan", value: (p) => p.name },
     {
@@ -46,7 +45,7 @@ export function plan_columns(study: StudyResult): Column<Plan>[] {
       key: "fit",
       value: (p) => p.fit ?? "cannot run",
       node: (p) => {
-        const [state, text] = state_of(p, best);
+        const [state, text] = state_of(study, p);
         return h("span", { class: `state ${state}` }, text);
       },
     },

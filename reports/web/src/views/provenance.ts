@@ -20,7 +20,7 @@ export function provenance(parameters: readonly Parameter[]): View | null {
       caption: "Parameters",
       file: "parameters",
       columns: [
-        { title: "parameter", key: "parameter", value: (row: Parameter) => row.name },
+        { title: "parameter", key: "parameter", value: (row: Parameter) => row.name, wide: true },
         { title: "value", key: "value", value: (row) => row.value },
         { title: "kind", key: "kind", value: (row) => row.kind },
         { title: "spread", key: "relative_spread", value: (row) => row.spread, text: (row) => (row.spread === null ? "–" : `±${percent(row.spread)}`) },

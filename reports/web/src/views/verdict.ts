@@ -99,14 +99,20 @@ export function cards(plan: Plan): HTMLElement {
 
 export type State = "best" | "fits" | "risky" | "no" | "cannot";
 
-export function state_of(plan: Plan, best: Plan | undefined): [State, string] {
+/** A single plan is the best of nothing. */
+function leads(study: StudyResult, plan: Plan): boolean {
+  return study.plans.length > 1 && plan === winner(study);
+}
+
+/** How a plan fares, and the same with its sign. */
+export function state_of(study: StudyResult, plan: Plan): [State, string] {
   if (!plan.feasible) {
     return ["cannot", "✕ cannot run"];
   }
   if (plan.fits !== true) {
     return ["no", "✕ does not fit"];
   }
-  if (plan === best) {
+  if (leads(study, plan)) {
     return ["best", "★ best"];
   }
   return plan.fit === "risky" ? ["risky", "△ tight"] : ["fits", "✓ fits"];
@@ -125,12 +131,12 @@ function behind(best: Plan, plan: Plan): string {
 /** What is in the way of a plan, and what would help. */
 function binding(study: StudyResult, plan: Plan): HTMLElement {
   const best = winner(study);
-  const [state, fits] = state_of(plan, best);
+  const [state, fits] = state_of(study, plan);
   const text = is_longest(study) && plan.fits === true ? `${state === "best" ? "★ " : ""}${count(plan.max_sequence_length)} tokens` : fits;
   const compares = best !== undefined && plan !== best && plan.fits === true && !is_longest(study) && speed(plan) > 0;
   const lines = [
     compares ? behind(best, plan) : "",
-    ...(is_longest(study) ? (plan.limit_reasons ?? []) : plan.reasons),
+    ...(is_longest(study) ? (plan.limit_reasons ?? []).map((why) => `At ${count(plan.next_sequence_length)} tokens it ${why}`) : plan.reasons),
     plan.bottleneck ? `Bound by ${plan.bottleneck}` : "",
   ].filter((line) => line !== "");
   return h(
