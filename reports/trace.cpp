@@ -4,16 +4,12 @@
 #include <fmt/format.h>
 
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "reports/factories.h"
+#include "sim/config/write_json.h"
 
 namespace ulysim::reports {
 namespace {
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 /// Picoseconds as microseconds to the nanosecond. Begin and end are rounded each for itself, so that ops that follow
 /// each other never overlap.
@@ -41,7 +37,7 @@ class EventList {
 
 void add_name(EventList& events, const char* what, std::size_t pid, std::size_t tid, const std::string& name) {
   events.add(
-      fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what, pid, tid, quoted(name)));
+      fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what, pid, tid, config::json_string(name)));
 }
 
 void add_rank(EventList& events, std::size_t pid, const results::TraceRank& rank, const std::string& plan) {
@@ -53,8 +49,8 @@ void add_rank(EventList& events, std::size_t pid, const results::TraceRank& rank
   }
   for (const results::TraceSpan& span : rank.spans) {
     const std::int64_t begin = nanoseconds(span.begin);
-    events.add(fmt::format(R"({{"ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{}}})", quoted(span.name),
-                           quoted(span.purpose), pid, span.stream + 1, microseconds(begin),
+    events.add(fmt::format(R"({{"ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{}}})", config::json_string(span.name),
+                           config::json_string(span.purpose), pid, span.stream + 1, microseconds(begin),
                            microseconds(nanoseconds(span.end) - begin)));
   }
   for (const results::MemorySample& sample : rank.gpu_memory) {
@@ -76,10 +72,10 @@ class TraceWriter final : public ReportWriter {
     EventList events;
     std::size_t pid = 0;
     for (const results::PlanResult& plan : (*study)->plans) {
-      if (!plan.figures) {
+      if (!plan.figures || !plan.figures->trace) {
         continue;
       }
-      for (const results::TraceRank& rank : plan.figures->trace) {
+      for (const results::TraceRank& rank : plan.figures->trace->ranks) {
         add_rank(events, ++pid, rank, plan.name);
       }
     }

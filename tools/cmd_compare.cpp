@@ -22,7 +22,7 @@ Command compare_command() {
           .summary = "all plans of a scenario side by side: the main job",
           .positional = "SCENARIO",
           .positional_help = "YAML file of a study",
-          .options = {Options::study, Options::folder, Options::formats, Options::trace, Options::quiet},
+          .options = {Options::study, Options::folder, Options::formats, Options::html, Options::trace, Options::quiet},
           .examples =
               "  ulysim compare scenarios/runs/llama3-8b-1m-8xh100.yaml -o results\n"
               "  ulysim compare study.yaml --set training.sequence_length=2Mi --json -\n"

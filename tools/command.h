@@ -36,6 +36,7 @@ struct Arguments {
   std::optional<std::string> out{};  ///< a folder for everything
   std::optional<std::string> json{};
   std::optional<std::string> csv{};
+  std::optional<std::string> html{};
   std::optional<std::string> trace{};
   std::string stage{"scenario"};
   // Calibration.
@@ -51,7 +52,7 @@ struct Arguments {
 };
 
 /// Groups of options that a command takes.
-enum class Options : std::uint8_t { study, folder, formats, trace, stage, plan_name, calibration, quiet };
+enum class Options : std::uint8_t { study, folder, formats, html, trace, stage, plan_name, calibration, quiet };
 
 struct Command {
   std::string name{};

@@ -8,28 +8,6 @@
 #include "sim/engine/simulation.h"
 
 namespace ulysim::engine {
-namespace {
-
-const char* name(topology::LinkKind kind) {
-  switch (kind) {
-    case topology::LinkKind::nvlink:
-      return "nvlink";
-    case topology::LinkKind::nic:
-      return "nic";
-    case topology::LinkKind::fabric:
-      return "fabric";
-    case topology::LinkKind::pcie:
-      return "pcie";
-    case topology::LinkKind::host_memory:
-      return "host_memory";
-    case topology::LinkKind::nvme:
-      return "nvme";
-  }
-  throw InternalError("a link of no kind");
-}
-
-}  // namespace
-
 Simulation::Simulation(const Programs& programs, const Folding& folding, const Machine& machine)
     : programs_(programs), folding_(folding), machine_(machine), network_(folding.capacities) {
   const std::size_t ranks = folding.ranks.size();
@@ -151,7 +129,7 @@ void Simulation::report_links(results::Timeline& timeline) {
                               .kind = name(representative.kind),
                               .capacity = representative.capacity.value(),
                               .carried = carried[link],
-                              .links = folding_.links[link].links});
+                              .members = folding_.links[link].members});
   }
 }
 
