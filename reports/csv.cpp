@@ -192,6 +192,7 @@ std::string to_csv(const results::FitResult& fit) {
     table.add("label", text_cell(r.label));
     table.add("measured", number(r.measured));
     table.add("fitted", number(r.fitted));
+    table.add("cross_validated", or_empty(r.cross_validated));
     table.add("unit", text_cell(r.unit));
   }
   return table.text();

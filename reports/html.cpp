@@ -43,7 +43,9 @@ std::string harmless(std::string_view json) {
 class HtmlWriter final : public ReportWriter {
  public:
   [[nodiscard]] std::string name() const override { return "html"; }
-  [[nodiscard]] std::string summary() const override { return "one page with pictures, opens anywhere, needs no network"; }
+  [[nodiscard]] std::string summary() const override {
+    return "one page with pictures, opens anywhere, needs no network";
+  }
   [[nodiscard]] std::string file_name() const override { return "report.html"; }
   [[nodiscard]] std::optional<std::string> write(const Report& report, const Style&) const override {
     return report_page().empty() ? std::nullopt : fill_page(report_page(), report);
@@ -65,7 +67,7 @@ std::optional<std::string> fill_page(std::string_view page, const Report& report
   ULYSIM_CHECK(at != std::string_view::npos && page.find(kPlaceholder, at + 1) == std::string_view::npos,
                "the page has none or several places for the result");
   std::string out(page.substr(0, at));
-  out += harmless(config::write_json(to_json(report), config::JsonLayout::compact));
+  out += harmless(json_text(report, config::JsonLayout::compact));
   out += page.substr(at + kPlaceholder.size());
   return out;
 }

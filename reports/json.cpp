@@ -110,12 +110,23 @@ Json json_of(const results::ModelInfo& model) {
 
 Json json_of(const results::FitResult& fit) {
   Json out = head("fit");
+  out["name"] = fit.name;
   Json parameters = Json::array();
   for (const results::FittedParameter& p : fit.parameters) {
-    parameters.push_back(Json::object(
-        {{"name", p.name}, {"value", p.value}, {"unit", p.unit}, {"source", p.source}, {"kind", p.kind}}));
+    parameters.push_back(Json::object({{"name", p.name},
+                                       {"value", p.value},
+                                       {"unit", p.unit},
+                                       {"source", p.source},
+                                       {"kind", p.kind},
+                                       {"spread", p.spread}}));
   }
   out["parameters"] = std::move(parameters);
+  Json covariances = Json::array();
+  for (const results::FitCovariance& c : fit.covariances) {
+    covariances.push_back(
+        Json::object({{"part", c.part}, {"parameters", c.parameters}, {"values", c.values}, {"covariance", c.matrix}}));
+  }
+  out["covariances"] = std::move(covariances);
   Json groups = Json::array();
   for (const results::FitGroup& g : fit.groups) {
     groups.push_back(Json::object({{"name", g.name},
@@ -123,7 +134,8 @@ Json json_of(const results::FitResult& fit) {
                                    {"median_error", g.median_error},
                                    {"p90_error", g.p90_error},
                                    {"worst_error", g.worst_error},
-                                   {"cross_validated_median", g.cross_validated_median}}));
+                                   {"cross_validated_median", g.cross_validated_median},
+                                   {"cross_validated_p90", g.cross_validated_p90}}));
   }
   out["groups"] = std::move(groups);
   Json residuals = Json::array();
@@ -132,6 +144,7 @@ Json json_of(const results::FitResult& fit) {
                                       {"label", r.label},
                                       {"measured", r.measured},
                                       {"fitted", r.fitted},
+                                      {"cross_validated", r.cross_validated},
                                       {"unit", r.unit}}));
   }
   out["residuals"] = std::move(residuals);
@@ -144,14 +157,14 @@ class JsonWriter final : public ReportWriter {
   [[nodiscard]] std::string summary() const override { return "every figure, for programs and for 'report'"; }
   [[nodiscard]] std::string file_name() const override { return "result.json"; }
   [[nodiscard]] std::optional<std::string> write(const Report& report, const Style&) const override {
-    return config::write_json(to_json(report), config::JsonLayout::indented) + '\n';
+    return json_text(report, config::JsonLayout::indented) + '\n';
   }
 };
 
 }  // namespace
 
-Json to_json(const Report& report) {
-  return std::visit([](const auto* value) { return json_of(*value); }, report);
+std::string json_text(const Report& report, config::JsonLayout layout) {
+  return std::visit([&](const auto* value) { return config::write_json(json_of(*value), layout); }, report);
 }
 
 const ReportWriter& json_writer() {

@@ -10,8 +10,8 @@ namespace ulysim::reports {
 /// Grows when a key changes its meaning, never when one is added.
 inline constexpr std::int64_t kResultVersion = 1;
 
-/// What `--json` writes, as one value. `result_reader` reads it back.
-[[nodiscard]] config::Json to_json(const Report& report);
+/// What `--json` writes; `result_reader` reads it back. Without a newline at its end.
+[[nodiscard]] std::string json_text(const Report& report, config::JsonLayout layout);
 
 // Its parts.
 [[nodiscard]] config::Json plan_json(const results::PlanResult& plan);

@@ -44,8 +44,7 @@ Json topology_json(const results::StudyResult& study) {
   Json vertices = Json::array();
   for (std::size_t i = 0; i < picture.vertices.size(); ++i) {
     const auto& vertex = picture.vertices[i];
-    vertices.push_back(
-        Json::object({{"id", i}, {"name", vertex.name}, {"kind", vertex.kind}, {"node", vertex.node}}));
+    vertices.push_back(Json::object({{"id", i}, {"name", vertex.name}, {"kind", vertex.kind}, {"node", vertex.node}}));
   }
   const results::Figures* figures = first_figures(study);
   Json links = Json::array();
@@ -58,9 +57,8 @@ Json topology_json(const results::StudyResult& study) {
                                   {"kind", link.kind},
                                   {"capacity_gb_s", link.capacity / 1e9}}));
   }
-  return Json::object({{"vertices", std::move(vertices)},
-                       {"links", std::move(links)},
-                       {"omitted_nodes", picture.omitted_nodes}});
+  return Json::object(
+      {{"vertices", std::move(vertices)}, {"links", std::move(links)}, {"omitted_nodes", picture.omitted_nodes}});
 }
 
 Json layer_timeline_json(const results::LayerTimeline& timeline) {

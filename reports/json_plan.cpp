@@ -46,8 +46,7 @@ Json peak_tensors_json(const Figures& f) {
 Json memory_curve_json(const Figures& f) {
   Json out = Json::array();
   for (const results::MemorySample& sample : f.memory_curve) {
-    out.push_back(
-        Json::object({{"time_s", json_seconds(sample.at)}, {"allocated_gib", json_gib(sample.allocated)}}));
+    out.push_back(Json::object({{"time_s", json_seconds(sample.at)}, {"allocated_gib", json_gib(sample.allocated)}}));
   }
   return out;
 }
@@ -116,8 +115,9 @@ void add_figures(const std::optional<Figures>& figures, Json& out) {
   put("peak_tensors", peak_tensors_json);
   put("memory_curve", memory_curve_json);
   put("links", links_json);
-  put("topology_links", [](const F& f) { return f.picture_links; });
-  put("memory_by_kind", memory_by_kind_json);
+  // What an older result does not have is not made up.
+  put("topology_links", [](const F& f) { return f.picture_links.empty() ? Json() : Json(f.picture_links); });
+  put("memory_by_kind", [](const F& f) { return f.memory_by_kind.bytes.empty() ? Json() : memory_by_kind_json(f); });
   put("host_memory", [](const F& f) { return Json::object({{"parts", bytes_json(f.host_memory)}}); });
   put("layer_timeline", [](const F& f) { return f.layer_timeline ? layer_timeline_json(*f.layer_timeline) : Json(); });
   put("gpu_fit", [](const F& f) { return fit_name(f.gpu_fit); });
@@ -149,8 +149,8 @@ void add_reasons(const results::PlanResult& plan, Json& out) {
     for (const auto& [name, value] : why.numbers) {
       numbers[name] = value;
     }
-    details.push_back(Json::object(
-        {{"reason", why.reason}, {"numbers", std::move(numbers)}, {"suggestion", why.suggestion}}));
+    details.push_back(
+        Json::object({{"reason", why.reason}, {"numbers", std::move(numbers)}, {"suggestion", why.suggestion}}));
     if (!why.suggestion.empty()) {
       suggestions.push_back(why.suggestion);
     }

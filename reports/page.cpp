@@ -9,7 +9,8 @@ asm(".section .rodata\n"
     ".global ulysim_report_page_begin\n"
     ".global ulysim_report_page_end\n"
     "ulysim_report_page_begin:\n"
-    ".incbin \"" ULYSIM_REPORT_PAGE "\"\n"
+    ".incbin \"" ULYSIM_REPORT_PAGE
+    "\"\n"
     "ulysim_report_page_end:\n"
     ".byte 0\n"
     ".previous\n");

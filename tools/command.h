@@ -73,6 +73,7 @@ struct Command {
 [[nodiscard]] Command maxseq_command();
 [[nodiscard]] Command validate_command();
 [[nodiscard]] Command calibrate_command();
+[[nodiscard]] Command report_command();
 [[nodiscard]] Command model_command();
 [[nodiscard]] Command explain_command();
 [[nodiscard]] Command list_command();

@@ -23,7 +23,7 @@ const char* name(VertexKind kind) {
 }
 
 const char* name(LinkKind kind) {
-  constexpr std::array<const char*, 6> kNames{"nvlink", "nic", "fabric", "pcie", "host_memory", "nvme"};
+  constexpr std::array<const char*, kLinkKinds> kNames{"nvlink", "nic", "fabric", "pcie", "host_memory", "nvme"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 

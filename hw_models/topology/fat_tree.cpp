@@ -24,8 +24,7 @@ void add_fat_tree(const spec::Cluster& cluster, const std::vector<Nic>& nics, Pl
   for (const Nic& nic : nics) {
     const std::size_t leaf = nic.node / nodes_per_leaf;
     if (leaf == leaves.size()) {
-      leaves.push_back(
-          plan.add_vertex({.name = fmt::format("leaf {}", leaf), .kind = VertexKind::network_switch}));
+      leaves.push_back(plan.add_vertex({.name = fmt::format("leaf {}", leaf), .kind = VertexKind::network_switch}));
       nics_of.push_back(0);
     }
     connect(nic, leaves[leaf], plan);

@@ -10,8 +10,8 @@ void add_rails(const spec::Cluster& cluster, const std::vector<Nic>& nics, Plan&
   std::vector<VertexId> rails;
   for (const Nic& nic : nics) {
     while (rails.size() <= nic.index) {
-      rails.push_back(plan.add_vertex(
-          {.name = fmt::format("rail {}", rails.size()), .kind = VertexKind::network_switch}));
+      rails.push_back(
+          plan.add_vertex({.name = fmt::format("rail {}", rails.size()), .kind = VertexKind::network_switch}));
     }
     connect(nic, rails[nic.index], plan);
   }

@@ -14,6 +14,7 @@
 namespace ulysim::topology {
 
 enum class LinkKind : std::uint8_t { nvlink, nic, fabric, pcie, host_memory, nvme };
+inline constexpr std::size_t kLinkKinds = 6;
 
 enum class VertexKind : std::uint8_t { gpu, nvlink_switch, pcie_switch, host, memory, drives, network_switch };
 /// "gpu", "nvlink_switch" …

@@ -50,7 +50,7 @@ struct MemorySample {
 
 struct LinkLoad {
   std::string name{};
-  std::string kind{};  ///< "nvlink", "nic" …
+  std::string kind{};     ///< "nvlink", "nic" …
   double capacity{};      ///< bytes per second, one direction
   double carried{};       ///< wire bytes over the step
   double utilization{};   ///< carried / (capacity · step time)

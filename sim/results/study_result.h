@@ -122,7 +122,16 @@ struct FittedParameter {
   double value{};
   std::string unit{};  ///< empty: a plain number
   std::string source{};
-  std::string kind{};  ///< measured, published, assumed …
+  std::string kind{};              ///< measured, published, assumed …
+  std::optional<double> spread{};  ///< relative, one sigma, of what it predicts
+};
+
+/// How sure fitted parameters are, and how much one makes up for another.
+struct FitCovariance {
+  std::string part{};  ///< "gemm"
+  std::vector<std::string> parameters{};
+  std::vector<double> values{};
+  std::vector<double> matrix{};  ///< row by row
 };
 
 /// Errors |fitted/measured − 1| of one group of samples.
@@ -132,7 +141,9 @@ struct FitGroup {
   double median_error{};
   double p90_error{};
   double worst_error{};
-  std::optional<double> cross_validated_median{};  ///< of samples that the fit had not seen, where that was tried
+  // Of samples that the fit had not seen, where that was tried.
+  std::optional<double> cross_validated_median{};
+  std::optional<double> cross_validated_p90{};
 };
 
 struct FitResidual {
@@ -140,12 +151,15 @@ struct FitResidual {
   std::string label{};
   double measured{};
   double fitted{};
+  std::optional<double> cross_validated{};  ///< by a fit that had not seen the sample
   std::string unit{};
 };
 
 /// What `calibrate fit` found.
 struct FitResult {
+  std::string name{};  ///< of the GPU or machine
   std::vector<FittedParameter> parameters{};
+  std::vector<FitCovariance> covariances{};
   std::vector<FitGroup> groups{};
   std::vector<FitResidual> residuals{};
 };

@@ -28,8 +28,8 @@ std::optional<Chosen> middle_layer(const workload::OpGraph& graph, const workloa
   for (const workload::Instance& instance : role.program) {
     const bool layer =
         instance.phase == workload::Phase::forward && graph.of(instance).kind == workload::BlockKind::layer;
-    const bool known = std::any_of(layers.begin(), layers.end(),
-                                   [&](const Chosen& other) { return other.block == instance.block; });
+    const bool known =
+        std::any_of(layers.begin(), layers.end(), [&](const Chosen& other) { return other.block == instance.block; });
     if (layer && !known) {
       layers.push_back({.block = instance.block, .micro_batch = instance.micro_batch});
     }

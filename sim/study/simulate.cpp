@@ -189,7 +189,7 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
   set_totals(scenario, entry, figures);
   set_sequence_costs(entry, stages, trained, figures);
   if (options.detail == Detail::trace) {
-    figures.trace = results::Trace{.ranks = trace_of(stages.parallel, stages.schedules, stages.timeline)};
+    figures.trace = trace_of(stages.parallel, stages.schedules, stages.timeline);
   }
   return figures;
 }
@@ -276,7 +276,7 @@ std::vector<Infeasible> check(const scenario::Scenario& scenario, const scenario
 }
 
 std::unique_ptr<Stages> run_stages(const scenario::Scenario& scenario, const Machine& machine,
-                                   const scenario::PlanEntry& entry, Stage stage) {
+                                   const scenario::PlanEntry& entry, Stage stage, Detail detail) {
   auto stages = std::make_unique<Stages>();
   stages->logical = workload::build_training_step(scenario.model, step_options(scenario.model, entry));
   if (stage == Stage::logical) {
@@ -297,7 +297,8 @@ std::unique_ptr<Stages> run_stages(const scenario::Scenario& scenario, const Mac
           .issue_time = entry.framework.issue_time_per_kernel.value,
           // Sixteen or so of a GPU's hundred; a device of few units keeps half of them for compute.
           .communication_sms = std::min(entry.framework.communication_sms.value, scenario.cluster.gpu.sms.value / 2)}};
-  stages->timeline = engine::simulate(stages->parallel, stages->schedules, hardware, {});
+  const auto loads = detail == Detail::trace ? engine::LinkLoads::recorded : engine::LinkLoads::ignored;
+  stages->timeline = engine::simulate(stages->parallel, stages->schedules, hardware, {.loads = loads});
   return stages;
 }
 
@@ -331,7 +332,7 @@ results::PlanResult simulate(const scenario::Scenario& scenario, const Machine& 
   if (!result.infeasible.empty()) {
     return result;
   }
-  const std::unique_ptr<Stages> stages = run_stages(scenario, machine, entry, Stage::timeline);
+  const std::unique_ptr<Stages> stages = run_stages(scenario, machine, entry, Stage::timeline, options.detail);
   result.figures = figures_of(scenario, machine, entry, *stages, options);
   explain_fit(result);
   return result;
