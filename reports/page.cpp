@@ -15,10 +15,12 @@ asm(".section .rodata\n"
     ".byte 0\n"
     ".previous\n");
 
+// NOLINTBEGIN(readability-identifier-naming): the names of the assembler's text above.
 extern "C" {
 extern const char ulysim_report_page_begin[];
 extern const char ulysim_report_page_end[];
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace ulysim::reports {
 

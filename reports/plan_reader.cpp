@@ -236,7 +236,7 @@ void read_reasons(Fields& fields, results::PlanResult& plan) {
       added.numbers.emplace_back(name, config::read<double>(value, where, fields.diagnostics()).value_or(0.0));
     });
     added.suggestion = why.text("suggestion");
-    suggested += added.suggestion.empty() ? 0 : 1;
+    suggested += added.suggestion.empty() ? 0U : 1U;
   });
   const auto rest = [&](std::string_view key, std::size_t first) {
     std::vector<std::string> all = fields.texts(key);

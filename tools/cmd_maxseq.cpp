@@ -39,6 +39,7 @@ Command maxseq_command() {
           .options = {Options::study, Options::folder, Options::formats, Options::html, Options::trace, Options::quiet},
           .examples =
               "  ulysim maxseq scenarios/runs/llama3-8b-1m-8xh100.yaml\n"
+              "  ulysim maxseq study.yaml --html longest.html\n"
               "  ulysim maxseq study.yaml --set training.checkpoint_offload=cpu --json -\n"
               "  ulysim maxseq --model llama-3.1-8b --node dgx-h100 --plan ulysses=8 --plan ring=8\n",
           .run = run};

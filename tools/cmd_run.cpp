@@ -25,6 +25,7 @@ Command run_command() {
           .options = {Options::study, Options::folder, Options::formats, Options::html, Options::trace, Options::quiet},
           .examples =
               "  ulysim run scenarios/runs/llama3-8b-1m-8xh100.yaml --trace step.json\n"
+              "  ulysim run study.yaml --html report.html\n"
               "  ulysim run --model llama-3.1-8b --node dgx-h100 --seq 256Ki --plan ulysses=8\n",
           .run = run};
 }

@@ -27,6 +27,7 @@ Command validate_command() {
           .options = {Options::folder, Options::formats, Options::html, Options::quiet},
           .examples =
               "  ulysim validate\n"
+              "  ulysim validate --html scoreboard.html\n"
               "  ulysim validate my-measurements.yaml --csv scores.csv\n",
           .run = run};
 }
