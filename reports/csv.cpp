@@ -183,6 +183,21 @@ std::string to_csv(const results::ModelInfo& model) {
   return table.text();
 }
 
+/// The samples: what was measured, and what the fit says.
+std::string to_csv(const results::FitResult& fit) {
+  Table table;
+  for (const results::FitResidual& r : fit.residuals) {
+    table.begin_row();
+    table.add("group", text_cell(r.group));
+    table.add("label", text_cell(r.label));
+    table.add("measured", number(r.measured));
+    table.add("fitted", number(r.fitted));
+    table.add("cross_validated", or_empty(r.cross_validated));
+    table.add("unit", text_cell(r.unit));
+  }
+  return table.text();
+}
+
 class CsvWriter final : public ReportWriter {
  public:
   [[nodiscard]] std::string name() const override { return "csv"; }

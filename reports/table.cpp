@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reports/factories.h"
+#include "reports/fit_table.h"
 #include "reports/longest.h"
 #include "reports/memory_picture.h"
 #include "reports/scoreboard.h"
@@ -228,6 +229,10 @@ std::string to_text(const results::ModelInfo& m, const Style& style) {
   constexpr std::size_t kLabel = 16;
   const std::string degrees = fmt::format("{}", fmt::join(m.ulysses_degrees, ", "));
   return out + "  Ulysses       " + wrapped(degrees, style.width - kLabel, kLabel);
+}
+
+std::string to_text(const results::FitResult& fit, const Style& style) {
+  return fit_table(fit, style.width);
 }
 
 class TableWriter final : public ReportWriter {

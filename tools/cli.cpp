@@ -55,6 +55,9 @@ void add_options(CLI::App& app, const Command& command, Arguments& arguments) {
       case Options::formats:
         add_format_options(app, arguments);
         break;
+      case Options::html:
+        app.add_option("--html", arguments.html, "write one page with pictures to FILE ('-': standard output)");
+        break;
       case Options::trace:
         app.add_option("--trace", arguments.trace, "write the timeline for Perfetto to FILE ('-': standard output)");
         break;

@@ -36,6 +36,7 @@ struct Arguments {
   std::optional<std::string> out{};  ///< a folder for everything
   std::optional<std::string> json{};
   std::optional<std::string> csv{};
+  std::optional<std::string> html{};
   std::optional<std::string> trace{};
   std::string stage{"scenario"};
   // Calibration.
@@ -51,7 +52,7 @@ struct Arguments {
 };
 
 /// Groups of options that a command takes.
-enum class Options : std::uint8_t { study, folder, formats, trace, stage, plan_name, calibration, quiet };
+enum class Options : std::uint8_t { study, folder, formats, html, trace, stage, plan_name, calibration, quiet };
 
 struct Command {
   std::string name{};
@@ -72,6 +73,7 @@ struct Command {
 [[nodiscard]] Command maxseq_command();
 [[nodiscard]] Command validate_command();
 [[nodiscard]] Command calibrate_command();
+[[nodiscard]] Command report_command();
 [[nodiscard]] Command model_command();
 [[nodiscard]] Command explain_command();
 [[nodiscard]] Command list_command();

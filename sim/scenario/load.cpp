@@ -5,6 +5,7 @@
 
 #include "hw_models/spec/load.h"
 #include "sim/config/mapping.h"
+#include "sim/config/write_yaml.h"
 #include "sim/scenario/override.h"
 #include "sim/scenario/plans.h"
 #include "sim/scenario/resources.h"
@@ -16,6 +17,7 @@ namespace ulysim::scenario {
 namespace {
 
 namespace fs = std::filesystem;
+using config::Node;
 
 constexpr std::size_t kMostPlans = 1000;
 
@@ -72,13 +74,13 @@ void read_plans(Section& section, const Training& training, const PlanContext& c
 }
 
 /// The value of `key`, or an empty mapping in its place.
-const config::Node& mapping_or(const config::Node* node, const config::Node& empty) {
+const Node& mapping_or(const Node* node, const Node& empty) {
   return node != nullptr ? *node : empty;
 }
 
-Scenario read(const config::Node& root, const Source& source, const fs::path& data, Diagnostics& diagnostics) {
+Scenario read(const Node& root, const Source& source, const fs::path& data, Diagnostics& diagnostics) {
   Section section(root, "", {"scenario"}, diagnostics);
-  const config::Node empty{.kind = config::Node::Kind::mapping, .where = root.where};
+  const Node empty{.kind = Node::Kind::mapping, .where = root.where};
   const spec::Catalog catalog(data / "catalog");
   Scenario scenario;
   scenario.name = section.maybe<std::string>("scenario").value_or(source.fallback_name);
@@ -120,11 +122,18 @@ Scenario read(const config::Node& root, const Source& source, const fs::path& da
   return scenario;
 }
 
-Scenario resolve(config::Node root, const Source& source, const fs::path& data, const LoadOptions& options) {
+Scenario resolve(Node root, const Source& source, const fs::path& data, const LoadOptions& options) {
   Diagnostics diagnostics;
   apply_overrides(root, options.overrides, diagnostics);
   diagnostics.throw_if_any();
-  return read(root, source, data, diagnostics);
+  Scenario scenario = read(root, source, data, diagnostics);
+  if (root.find("scenario") == nullptr) {
+    // The name of the file, which the text alone would not know.
+    const Node name{.kind = Node::Kind::scalar, .text = scenario.name, .quoted = true};
+    root.entries.insert(root.entries.begin(), {.key = "scenario", .value = name});
+  }
+  scenario.text = config::write_yaml(root);
+  return scenario;
 }
 
 }  // namespace

@@ -86,14 +86,23 @@ struct TwoBlocks {
                            }});
   }
 
-  MemoryResult run() const {
-    const workload::Schedule schedule = workload::unroll(graph, 0);
+  [[nodiscard]] static results::RankTimeline one_after_the_other(const workload::Schedule& schedule) {
     results::RankTimeline rank;
     for (std::size_t op = 0; op < schedule.ops.size(); ++op) {
       const auto begin = static_cast<std::int64_t>(op) * 10;
       rank.spans.push_back({.begin = Instant(begin), .end = Instant(begin + 10)});
     }
-    return account(graph, schedule, rank);
+    return rank;
+  }
+
+  MemoryResult run() const {
+    const workload::Schedule schedule = workload::unroll(graph, 0);
+    return account(graph, schedule, one_after_the_other(schedule));
+  }
+
+  std::vector<KindBytes> kinds_at(std::vector<Instant> instants) const {
+    const workload::Schedule schedule = workload::unroll(graph, 0);
+    return gpu_kinds_at(graph, schedule, one_after_the_other(schedule), instants);
   }
 };
 
@@ -119,6 +128,17 @@ TEST(Accountant, SaysWhatIsAliveAtThePeak) {
   EXPECT_EQ(result.gpu.holdings[1].count, 2);
   EXPECT_EQ(result.host.peak, 14);
   EXPECT_THAT(names(result.host), ElementsAre(Pair("layer.stash", 14)));
+}
+
+TEST(Accountant, SaysWhatTheCurveIsMadeOf) {
+  const auto held = TwoBlocks().kinds_at({Instant(0), Instant(9), Instant(20), Instant(59), Instant(60)});
+  std::vector<std::pair<std::int64_t, std::int64_t>> seen;
+  for (const KindBytes& kinds : held) {
+    seen.emplace_back(kinds[static_cast<std::size_t>(MemoryKind::weights)],
+                      kinds[static_cast<std::size_t>(MemoryKind::activations)]);
+  }
+  // The samples of the curve above, and two between them; the stash is not the GPU's.
+  EXPECT_THAT(seen, ElementsAre(Pair(2000, 100), Pair(2000, 100), Pair(2000, 360), Pair(2000, 130), Pair(2000, 0)));
 }
 
 TEST(Accountant, FreesBeforeItAllocatesAtOneInstant) {
@@ -200,6 +220,39 @@ TEST(Accountant, ABlockStaysUntilTheTransferThatReadsItEnds) {
                                              {.begin = Instant(30), .end = Instant(35)}}};
   EXPECT_THAT(points(account(graph, schedule, rank).gpu),
               ElementsAre(Pair(0, 90), Pair(5, 100), Pair(30, 10), Pair(35, 0)));
+}
+
+TEST(Accountant, ARecordedBufferServesNothingIssuedBeforeTheHostKnewItFree) {
+  // An exchange of 90 bytes runs from 5 to 30; its buffer is freed by the kernel at 30. Issued at 2, the next kernel
+  // (from 35 on) was given memory while the exchange was still to come; the one after it was issued at 31.
+  for (const bool recorded : {false, true}) {
+    workload::OpGraph graph;
+    workload::BlockTemplate block{.name = "layer", .instances = 1};
+    auto sent = tensor("sent", 90);
+    sent.recorded = recorded;
+    const TensorId buffer = block.add(sent);
+    const TensorId kept = block.add(tensor("kept", 10));
+    block.body(Phase::forward).ops = {
+        {.name = "pack", .writes = {buffer}, .allocs = {buffer}},
+        {.name = "exchange", .reads = {buffer}, .frees = {buffer}, .stream = workload::Stream::ulysses_comm},
+        {.name = "unpack"},
+        {.name = "early", .allocs = {kept}},
+        {.name = "late", .frees = {kept}}};
+    graph.templates.push_back(block);
+    graph.roles.push_back({.program = {{.last_micro_batch = true}}});
+    const workload::Schedule schedule = workload::unroll(graph, 0);
+    const results::RankTimeline rank{.spans = {{.issued = Instant(0), .begin = Instant(0), .end = Instant(5)},
+                                               {.issued = Instant(1), .begin = Instant(5), .end = Instant(30)},
+                                               {.issued = Instant(1), .begin = Instant(30), .end = Instant(35)},
+                                               {.issued = Instant(2), .begin = Instant(35), .end = Instant(40)},
+                                               {.issued = Instant(31), .begin = Instant(40), .end = Instant(45)}}};
+    const Usage gpu = account(graph, schedule, rank).gpu;
+    if (recorded) {
+      EXPECT_THAT(points(gpu), ElementsAre(Pair(0, 90), Pair(35, 100), Pair(40, 10), Pair(45, 0)));
+    } else {
+      EXPECT_THAT(points(gpu), ElementsAre(Pair(0, 90), Pair(30, 0), Pair(35, 10), Pair(45, 0)));
+    }
+  }
 }
 
 TEST(Accountant, RefusesBooksThatDoNotBalance) {
