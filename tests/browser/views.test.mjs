@@ -72,6 +72,19 @@ test("parts of the step sum to the step", async () => {
   assert.ok(Math.abs(sum - 78.3) < 1e-9, String(sum));
 });
 
+test("with attention left out, what is left fills the chart and its sum is written", async () => {
+  const { page } = await open(study());
+  const texts = () => page.locator("#plans .chart svg text").allTextContents();
+  assert.ok((await texts()).includes("78.3 s"));
+  await page.locator("#plans").getByLabel("Parts").selectOption({ label: "all but attention" });
+  // A fifth of 78.3 s.
+  assert.ok((await texts()).includes("15.7 s"), (await texts()).join());
+  assert.ok(!(await texts()).includes("78.3 s"));
+  // The legend's own way back.
+  await page.locator("#plans .chart svg text", { hasText: /^attention$/ }).click();
+  assert.ok((await texts()).includes("78.3 s"));
+});
+
 test("the timeline shows the plan that is chosen, and where its compute stream waits", async () => {
   const { page } = await open(study());
   const rows = page.locator("#timeline figure").first().locator("tbody tr");
@@ -121,7 +134,7 @@ test("a cut through the map has one value of the axis that goes up", async () =>
 test("the zoom's buttons show less of the time, and all of it again", async () => {
   const { page } = await open(study());
   const figure = page.locator("#timeline figure").first();
-  const labels = async () => (await figure.locator("svg text").allTextContents()).sort();
+  const labels = async () => (await figure.locator("svg text").allTextContents()).filter((text) => /^[\d.]+ m?s$/.test(text)).sort();
   const whole = await labels();
   await figure.getByRole("button", { name: "Zoom in" }).click();
   await figure.getByRole("button", { name: "Later" }).click();

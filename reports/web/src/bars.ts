@@ -84,7 +84,18 @@ function marks(bars: Bars, at: number, api: CustomSeriesRenderItemAPI): CustomSe
   return { type: "group", children: shapes };
 }
 
-export function bars_option(bars: Bars, width: number): Option {
+/** What is left when the reader leaves parts out: its sum is the total, and what is said of the whole is gone. */
+function without(all: Bars, hidden: ReadonlySet<string>): Bars {
+  if (!all.parts.some((part) => hidden.has(part.name))) {
+    return all;
+  }
+  const parts = all.parts.map((part) => (hidden.has(part.name) ? { ...part, values: part.values.map(() => 0) } : part));
+  const left = { ...all, parts, ranges: [], limits: [] };
+  return { ...left, totals: left.names.map((_, at) => left.text(total(left, at))) };
+}
+
+export function bars_option(all: Bars, width: number, hidden: ReadonlySet<string>): Option {
+  const bars = without(all, hidden);
   const colours = palette();
   const narrow = is_narrow(width);
   const top = legend_height(part_names(bars), width);

@@ -29,13 +29,16 @@ export interface ChartSpec {
   label: string;
   /** Pixels; of the width that there is. */
   height: (width: number) => number;
-  option: (width: number) => Option;
+  /** `hidden`: names of the legend that the reader leaves out. */
+  option: (width: number, hidden: ReadonlySet<string>) => Option;
 }
 
 export interface Chart {
   element: HTMLElement;
   /** After a change of what `option` reads. */
   redraw: () => void;
+  /** Leaves these names of the legend out, and no others. */
+  hide: (names: readonly string[]) => void;
   /** Of a chart with `zoom`: shows `width` times as much as now, moved by `shift` of that. */
   zoom: (width: number, shift: number) => void;
 }
@@ -56,7 +59,7 @@ function common(): Option {
   };
 }
 
-function draw(instance: EChartsType, element: HTMLElement, spec: ChartSpec): void {
+function draw(instance: EChartsType, element: HTMLElement, spec: ChartSpec, hidden: ReadonlySet<string>): void {
   const width = element.clientWidth;
   if (width === 0) {
     return;
@@ -64,17 +67,32 @@ function draw(instance: EChartsType, element: HTMLElement, spec: ChartSpec): voi
   const height = spec.height(width);
   element.style.height = `${height}px`;
   instance.resize({ width, height });
-  instance.setOption({ ...common(), ...spec.option(width) }, { notMerge: true });
+  const option = spec.option(width, hidden);
+  const selected = Object.fromEntries([...hidden].map((name) => [name, false]));
+  instance.setOption({ ...common(), ...option, legend: { ...(option.legend as object | undefined), selected } }, { notMerge: true });
 }
 
 export function chart(spec: ChartSpec): Chart {
   const element = h("div", { class: "chart", role: "img", "aria-label": spec.label });
   let instance: EChartsType | null = null;
   let drawn_width = 0;
+  let hidden: ReadonlySet<string> = new Set();
+  const start = (): EChartsType => {
+    const made = init(element, null, { renderer: "svg", width: Math.max(element.clientWidth, 1), height: 1 });
+    made.on("legendselectchanged", (event) => {
+      const { selected } = event as { selected: Record<string, boolean> };
+      hide(Object.keys(selected).filter((name) => selected[name] === false));
+    });
+    return made;
+  };
   const redraw = (): void => {
-    instance ??= init(element, null, { renderer: "svg", width: Math.max(element.clientWidth, 1), height: 1 });
+    instance ??= start();
     drawn_width = element.clientWidth;
-    draw(instance, element, spec);
+    draw(instance, element, spec, hidden);
+  };
+  const hide = (names: readonly string[]): void => {
+    hidden = new Set(names);
+    redraw();
   };
   new ResizeObserver(() => {
     if (element.clientWidth !== drawn_width && element.isConnected) {
@@ -95,7 +113,7 @@ export function chart(spec: ChartSpec): Chart {
       instance?.dispatchAction({ type: "dataZoom", start, end: start + width });
     }
   };
-  return { element, redraw, zoom: zoom_by };
+  return { element, redraw, hide, zoom: zoom_by };
 }
 
 /** Axis lines, labels and names in the page's colours; merge what differs into it. */

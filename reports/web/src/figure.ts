@@ -75,6 +75,7 @@ export function figure<Row>(spec: ChartSpec & { title?: string; controls?: Child
         drawn.redraw();
         fill();
       },
+      hide: drawn.hide,
       zoom: drawn.zoom,
     },
   };

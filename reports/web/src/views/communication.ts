@@ -44,7 +44,7 @@ function sent(plans: readonly Plan[]): Figure {
     title: "What a GPU sends",
     label: `Stacked bars: bytes that a GPU sends in a step, for ${plans.map((plan) => plan.name).join(", ")}`,
     height: (width) => bars_height(bars(), width),
-    option: (width) => bars_option(bars(), width),
+    option: (width, hidden) => bars_option(bars(), width, hidden),
     controls: [
       choice("By", kSplits.map(({ name }) => name), 0, (index) => {
         split = index;
@@ -86,7 +86,7 @@ function carried(plans: readonly Plan[]): Figure {
     title: "What the links carry",
     label: `Stacked bars: bytes carried by each kind of link in a step, for ${plans.map((plan) => plan.name).join(", ")}`,
     height: (width) => bars_height(bars(), width),
-    option: (width) => bars_option(bars(), width),
+    option: (width, hidden) => bars_option(bars(), width, hidden),
     table: () => ({
       caption: "Load of the classes of links",
       file: "links",

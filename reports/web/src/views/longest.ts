@@ -42,7 +42,7 @@ export function longest(study: StudyResult): View | null {
   const drawn = figure({
     label: `Bars: longest sequence, ${plans.map((plan) => `${plan.name} ${count(plan.max_sequence_length)} tokens`).join(", ")}`,
     height: (width) => bars_height(bars_of(plans), width),
-    option: (width) => bars_option(bars_of(plans), width),
+    option: (width, hidden) => bars_option(bars_of(plans), width, hidden),
     table: () => ({
       caption: "Options that reach further",
       file: "lifts",

@@ -84,7 +84,7 @@ function peak(plans: readonly Plan[], where: Where): Figure {
       .map((plan) => `${plan.name} ${gib(where.peak(plan))} of ${gib(where.capacity(plan))}`)
       .join(", ")}`,
     height: (width) => bars_height(bars_of(plans, where), width),
-    option: (width) => bars_option(bars_of(plans, where), width),
+    option: (width, hidden) => bars_option(bars_of(plans, where), width, hidden),
     table: () => ({
       caption: where.name,
       file: where.file,

@@ -5,11 +5,18 @@ import { percent, seconds, short_count } from "../format";
 import { figure, view, type View } from "../figure";
 import type { Plan, StudyResult } from "../result";
 import { table } from "../table";
-import { kTimeParts, part_colour, time_parts } from "./breakdown";
+import { kTimeParts, part_colour, time_parts, type TimePart } from "./breakdown";
 import { plan_columns } from "./plan_columns";
 
 /** Plans of different batches compare by the time for equally many tokens. */
 const kTokens = 1e6;
+
+/** At long lengths attention is nearly all of a step, and plans differ in the rest. */
+const kSelections: readonly { name: string; hides: (part: TimePart) => boolean }[] = [
+  { name: "all", hides: () => false },
+  { name: "all but attention", hides: (part) => part.key === "attention" },
+  { name: "where the GPU waits", hides: (part) => !part.waits },
+];
 
 function differ_in_batch(plans: readonly Plan[]): boolean {
   return new Set(plans.map((plan) => plan.tokens_per_step)).size > 1;
@@ -47,8 +54,16 @@ export function step_time(study: StudyResult): View | null {
   const drawn = figure({
     label: `Stacked bars: where the time goes, for ${plans.map((plan) => `${plan.name} ${seconds(plan.step_time_s)} a step`).join(", ")}`,
     height: (width) => bars_height(bars_of(plans, per_tokens), width),
-    option: (width) => bars_option(bars_of(plans, per_tokens), width),
+    option: (width, hidden) => bars_option(bars_of(plans, per_tokens), width, hidden),
     controls: [
+      choice(
+        "Parts",
+        kSelections.map(({ name }) => name),
+        0,
+        (index) => {
+          drawn.chart.hide(kTimeParts.filter((part) => kSelections[index]?.hides(part) === true).map((part) => part.name));
+        },
+      ),
       differ_in_batch(plans) &&
         choice("Time of", choices, per_tokens ? 1 : 0, (index) => {
           per_tokens = index === 1;
