@@ -1,4 +1,5 @@
 import eslint from "@eslint/js";
+import { fileURLToPath } from "node:url";
 import tseslint from "typescript-eslint";
 
 const htmlFromText = "Names come from files: insert them as text nodes (see src/dom.ts), never as HTML.";
@@ -9,7 +10,7 @@ export default tseslint.config(
   {
     files: ["src/**/*.ts"],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
-    languageOptions: { parserOptions: { project: "./tsconfig.json", tsconfigRootDir: import.meta.dirname } },
+    languageOptions: { parserOptions: { project: "./tsconfig.json", tsconfigRootDir: fileURLToPath(new URL(".", import.meta.url)) } },
     rules: {
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
       eqeqeq: "error",
