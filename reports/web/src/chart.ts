@@ -99,11 +99,7 @@ export function chart(spec: ChartSpec): Chart {
       redraw();
     }
   }).observe(element);
-  on_theme_change(() => {
-    if (element.isConnected && instance !== null) {
-      redraw();
-    }
-  });
+  on_theme_change(element, redraw);
   const zoom_by = (factor: number, shift: number): void => {
     const now = (instance?.getOption().dataZoom as { start: number; end: number }[] | undefined)?.[0];
     if (now !== undefined) {

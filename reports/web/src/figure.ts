@@ -2,7 +2,8 @@
 // of the same figures.
 import { chart, type Chart, type ChartSpec } from "./chart";
 import { h, type Child } from "./dom";
-import { table, type TableSpec } from "./table";
+import type { TableSpec } from "./rows";
+import { table } from "./table";
 
 export interface View {
   id: string;

@@ -1,32 +1,11 @@
 // A table that sorts, filters when it is long, downloads as CSV and moves by arrow keys. Of a long one only the rows in
 // sight are in the page, so that ten thousand scroll as ten do.
-import { csv, type CsvValue } from "./csv";
+import { csv } from "./csv";
 import { download, h } from "./dom";
 import { count } from "./format";
 import { GridKeys } from "./grid_keys";
+import { filled, is_numeric, matching, ordered, text_of, type TableSpec } from "./rows";
 import { is_on_paper, on_theme_change } from "./theme";
-
-export interface Column<Row> {
-  title: string;
-  /** Name of the CSV column, with its unit: "step_time_s". */
-  key: string;
-  /** What sorts and goes into the CSV. */
-  value: (row: Row) => CsvValue;
-  /** What is read; the value itself when not given. */
-  text?: (row: Row) => string;
-  /** For a cell that is more than text. */
-  node?: (row: Row) => Node;
-  /** Text that may take several lines (only in short tables). */
-  wide?: boolean;
-}
-
-export interface TableSpec<Row> {
-  caption: string;
-  /** Of the download, without its ending. */
-  file: string;
-  columns: readonly Column<Row>[];
-  rows: readonly Row[];
-}
 
 const kFilterFrom = 12;
 /** More rows than this scroll in a window of their own. */
@@ -36,23 +15,6 @@ const kVirtualFrom = 300;
 const kRowHeight = 30;
 const kOverscan = 12;
 const kMostOnPaper = 500;
-
-function compare(a: CsvValue, b: CsvValue): number {
-  if (typeof a === "number" && typeof b === "number") {
-    return a - b;
-  }
-  return String(a).localeCompare(String(b), "en", { numeric: true });
-}
-
-function is_empty(value: CsvValue): boolean {
-  return value === null || value === undefined || value === "";
-}
-
-/** Without the columns of which no row has anything. */
-function filled<Row>(spec: TableSpec<Row>): TableSpec<Row> {
-  const columns = spec.columns.filter(({ value }, at) => at === 0 || spec.rows.some((row) => !is_empty(value(row))));
-  return { ...spec, columns };
-}
 
 class DataTable<Row> {
   private readonly body = h("tbody", {});
@@ -73,9 +35,7 @@ class DataTable<Row> {
   constructor(private readonly spec: TableSpec<Row>) {
     this.shown = [...spec.rows];
     this.is_long = spec.rows.length >= kVirtualFrom;
-    this.numeric = spec.columns.map(({ value }) =>
-      spec.rows.every((row) => is_empty(value(row)) || typeof value(row) === "number"),
-    );
+    this.numeric = spec.columns.map((column) => is_numeric(spec.rows, column));
     this.head = h("tr", { "aria-rowindex": "1" }, ...spec.columns.map((_, index) => this.header(index)));
     const table = h(
       "table",
@@ -93,7 +53,7 @@ class DataTable<Row> {
       this.scroller.addEventListener("scroll", () => {
         this.paint();
       });
-      on_theme_change(() => {
+      on_theme_change(this.scroller, () => {
         this.paint();
       });
     }
@@ -171,28 +131,12 @@ class DataTable<Row> {
     download(`${file}.csv`, "text/csv;charset=utf-8", csv(columns.map((column) => column.key), rows));
   }
 
-  private text(column: Column<Row>, row: Row): string {
-    const value = column.value(row);
-    return column.text?.(row) ?? (is_empty(value) ? "–" : String(value));
-  }
-
   /** After a change of order or filter. */
   private refresh(): void {
     const { columns, rows } = this.spec;
-    const wanted = this.wanted;
-    this.shown =
-      wanted === "" ? [...rows] : rows.filter((row) => columns.some((c) => this.text(c, row).toLowerCase().includes(wanted)));
-    const column = columns[this.sorted_by];
-    if (column !== undefined) {
-      const sign = this.descending ? -1 : 1;
-      // What is missing stays last, whichever way.
-      this.shown.sort((a, b) => {
-        const [x, y] = [column.value(a), column.value(b)];
-        return is_empty(x) || is_empty(y) ? Number(is_empty(x)) - Number(is_empty(y)) : sign * compare(x, y);
-      });
-    }
-    const all = rows.length;
-    this.status.textContent = wanted === "" ? (all >= kFilterFrom ? `${count(all)} rows` : "") : `${count(this.shown.length)} of ${count(all)} rows`;
+    this.shown = ordered(matching(rows, columns, this.wanted), columns[this.sorted_by], this.descending);
+    const all = `${count(rows.length)} rows`;
+    this.status.textContent = this.wanted !== "" ? `${count(this.shown.length)} of ${all}` : rows.length >= kFilterFrom ? all : "";
     this.painted = false;
     this.scroller.scrollTop = 0;
     this.paint();
@@ -248,7 +192,7 @@ class DataTable<Row> {
 
   private row(row: Row, at: number): HTMLElement {
     const cells = this.spec.columns.map((column, index) => {
-      const text = this.text(column, row);
+      const text = text_of(column, row);
       const look = [this.numeric[index] === true ? "number" : "", column.wide === true ? "wide" : ""].join(" ").trim();
       const attributes = { tabindex: "-1", "data-row": at + 1, "data-column": index, class: look !== "" && look };
       const content = column.node?.(row) ?? text;

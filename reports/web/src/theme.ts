@@ -4,7 +4,8 @@ export type Theme = "light" | "dark";
 
 const wants_dark = window.matchMedia("(prefers-color-scheme: dark)");
 const on_paper = window.matchMedia("print");
-const listeners: (() => void)[] = [];
+/** Sent to each element of the page that asked for it; those that have left the page are not kept. */
+const kChange = "ulysim-theme";
 let chosen: Theme | null = null;
 
 export function theme(): Theme {
@@ -17,8 +18,8 @@ export function is_on_paper(): boolean {
 
 function apply(): void {
   document.documentElement.dataset.theme = theme();
-  for (const listener of listeners) {
-    listener();
+  for (const element of document.querySelectorAll("[data-themed]")) {
+    element.dispatchEvent(new Event(kChange));
   }
 }
 
@@ -27,9 +28,10 @@ export function toggle_theme(): void {
   apply();
 }
 
-/** Calls `listener` whenever colours must be made anew. */
-export function on_theme_change(listener: () => void): void {
-  listeners.push(listener);
+/** Calls `listener` whenever colours must be made anew while the element is in the page. */
+export function on_theme_change(element: HTMLElement, listener: () => void): void {
+  element.dataset.themed = "";
+  element.addEventListener(kChange, listener);
 }
 
 export function start_theme(): void {

@@ -1,7 +1,10 @@
 // A figure against its measurement, group by group, on logarithmic axes: as such, or as a relative error, which stays
 // in sight over many decades.
+import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemReturn } from "echarts";
+
 import { band_series } from "./band";
 import { axis, is_narrow, type Option } from "./chart";
+import { palette } from "./palette";
 import { grouped, scatter_frame, scatter_series } from "./scatter";
 import { tooltip } from "./tooltip";
 
@@ -18,6 +21,31 @@ export interface Versus<Point> {
   text: (value: number) => string;
   relative: boolean;
   tip: (point: Point) => HTMLElement;
+  /** Where the other figure may lie, where that is known. */
+  range?: (point: Point) => [number, number] | null;
+}
+
+/** A vertical line from low to high at each point that has them. */
+function range_series<Point>({ points, measured, range, relative }: Versus<Point>): object {
+  const colours = palette();
+  const at = (point: Point, value: number): number => (relative ? value / measured(point) - 1 : value);
+  const known = points.flatMap((point) => {
+    const [low, high] = range?.(point) ?? [0, 0];
+    return low > 0 && high > 0 ? [[measured(point), at(point, low), at(point, high)]] : [];
+  });
+  return {
+    type: "custom",
+    silent: true,
+    tooltip: { show: false },
+    data: known,
+    encode: { x: 0, y: [1, 2] },
+    z: 1,
+    renderItem: (_: unknown, api: CustomSeriesRenderItemAPI): CustomSeriesRenderItemReturn => {
+      const [x1 = 0, y1 = 0] = api.coord([api.value(0), api.value(1)]);
+      const [, y2 = 0] = api.coord([api.value(0), api.value(2)]);
+      return { type: "line", shape: { x1, y1, x2: x1, y2 }, style: { stroke: colours.muted, lineWidth: 1.5 } };
+    },
+  };
 }
 
 /** Wide enough for the furthest point, with some room. */
@@ -42,6 +70,7 @@ export function versus_option<Point>(versus: Versus<Point>, width: number): Opti
     tooltip: tooltip("item", ({ data }: { data: { point?: Point } }) => (data.point === undefined ? null : versus.tip(data.point))),
     series: [
       band_series(low, high, (x, factor) => (relative ? factor - 1 : x * factor)),
+      range_series(versus),
       ...scatter_series(groups, (point) => [measured(point), relative ? other(point) / measured(point) - 1 : other(point)]),
     ],
   };

@@ -2,7 +2,7 @@
 import { count, figure, gib, percent, seconds } from "../format";
 import { h } from "../dom";
 import type { Plan, StudyResult } from "../result";
-import type { Column } from "../table";
+import type { Column } from "../rows";
 import { state_of } from "./verdict";
 
 export function exposed_share(plan: Plan): number | null {

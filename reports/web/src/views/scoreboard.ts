@@ -4,7 +4,8 @@ import { choice, h } from "../dom";
 import { count, figure as number, metric_name, percent, short_count } from "../format";
 import { figure, view, type View } from "../figure";
 import type { ValidationResult, ValidationRow, ValidationSummary } from "../result";
-import { table, type Column } from "../table";
+import type { Column } from "../rows";
+import { table } from "../table";
 import { tip } from "../tooltip";
 import { kVersusNames, versus_option, type Versus } from "../versus";
 
@@ -51,6 +52,7 @@ function versus_of(points: readonly Point[], relative: boolean): Versus<Point> {
     text: short_count,
     relative,
     tip: point_tip,
+    range: ({ low, high }) => (low === null || high === null ? null : [low, high]),
   };
 }
 

@@ -1,7 +1,7 @@
 // The columns of a sweep: where a point lies, and one of its plans.
 import { figure as number, gib, percent, seconds, short_value, words } from "../format";
 import type { SweepPlan, SweepPoint, SweepResult } from "../result";
-import type { Column } from "../table";
+import type { Column } from "../rows";
 
 export interface SweepRow {
   at: number[];
