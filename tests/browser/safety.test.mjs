@@ -9,19 +9,23 @@ const open = with_browser();
 
 const kHostile = `=cmd()</script><script>hit()</script><img src=x onerror="hit()"><b>bold</b>&lt;\u2028"'`;
 
-/** All that a file may name, made hostile; keys and the words that the format fixes stay. */
-function hostile(value, key = "") {
-  const fixed = ["format", "kind", "fit", "limit", "unit", "metric", "value", "class"];
+/** Every text in it made hostile, the same text in the same way. */
+function hostile_texts(value) {
   if (typeof value === "string") {
-    return fixed.includes(key) ? value : `${kHostile} ${value}`;
+    return `${kHostile} ${value}`;
   }
   if (Array.isArray(value)) {
-    return value.map((one) => hostile(one, key));
+    return value.map(hostile_texts);
   }
   if (value !== null && typeof value === "object") {
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, hostile(one, name)]));
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, hostile_texts(one)]));
   }
   return value;
+}
+
+/** A result that is still one, and hostile in all else. */
+function hostile(result) {
+  return { ...hostile_texts(result), format: result.format, kind: result.kind };
 }
 
 for (const [kind, result] of Object.entries({ study, longest, search, sweep, validation, fit })) {

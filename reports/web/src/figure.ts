@@ -6,8 +6,8 @@ import type { TableSpec } from "./rows";
 import { table } from "./table";
 
 export interface View {
+  /** One word: the section's address, and its name in the list of views. */
   id: string;
-  title: string;
   element: HTMLElement;
 }
 
@@ -20,7 +20,7 @@ export function view(id: string, title: string, note: string, ...content: Child[
     note !== "" && h("p", { class: "note" }, note),
     ...content,
   );
-  return { id, title, element };
+  return { id, element };
 }
 
 export interface Figure {

@@ -58,13 +58,17 @@ function title_of(result: Result): string {
   }
 }
 
+function capitalized(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}
+
 function heading(title: string, views: readonly View[]): HTMLElement {
   const toggle = h("button", { type: "button", class: "quiet theme", "aria-label": "Switch between light and dark", on: { click: toggle_theme } }, "◐ Theme");
   return h(
     "header",
     {},
     h("div", { class: "bar" }, h("h1", {}, h("span", { class: "brand" }, "ulysim"), " ", title), toggle),
-    views.length > 1 && h("nav", { "aria-label": "Views" }, h("ul", {}, ...views.map((view) => h("li", {}, h("a", { href: `#${view.id}` }, view.title))))),
+    views.length > 1 && h("nav", { "aria-label": "Views" }, h("ul", {}, ...views.map((view) => h("li", {}, h("a", { href: `#${view.id}` }, capitalized(view.id)))))),
   );
 }
 
