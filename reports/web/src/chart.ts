@@ -1,7 +1,7 @@
 // ECharts, only what the views use, and the life of a chart: drawn when it is in the page, anew when its width, the
 // theme or its data change.
 import { BarChart, CustomChart, GraphChart, LineChart, ScatterChart } from "echarts/charts";
-import { DataZoomComponent, GridComponent, LegendComponent, TooltipComponent } from "echarts/components";
+import { DataZoomComponent, GridComponent, LegendPlainComponent, TooltipComponent } from "echarts/components";
 import { init, use, type EChartsCoreOption, type EChartsType } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
 
@@ -17,7 +17,7 @@ use([
   ScatterChart,
   DataZoomComponent,
   GridComponent,
-  LegendComponent,
+  LegendPlainComponent,
   TooltipComponent,
   SVGRenderer,
 ]);
