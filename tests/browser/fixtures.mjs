@@ -9,9 +9,7 @@ export function sweep(lengths = 12, gpus = 6, bandwidths = 3) {
   const axes = [
     {
       key: "training.sequence_length",
-      values: Array.from({ length: lengths }, (_, i) =>
-        String(131072 * (i + 1)),
-      ),
+      values: Array.from({ length: lengths }, (_, i) => String(131072 * (i + 1))),
     },
     {
       key: "cluster.gpus",
@@ -19,10 +17,7 @@ export function sweep(lengths = 12, gpus = 6, bandwidths = 3) {
     },
     {
       key: "cluster.network.bandwidth",
-      values: Array.from(
-        { length: bandwidths },
-        (_, i) => `${100 * (i + 1)}Gb/s`,
-      ),
+      values: Array.from({ length: bandwidths }, (_, i) => `${100 * (i + 1)}Gb/s`),
     },
   ];
   const points = [];
@@ -30,11 +25,7 @@ export function sweep(lengths = 12, gpus = 6, bandwidths = 3) {
     for (let y = 0; y < gpus; ++y) {
       for (let z = 0; z < bandwidths; ++z) {
         // Ulysses likes few GPUs and short sequences, the ring long ones, tensor parallelism neither.
-        const speeds = [
-          500 - 20 * y - 8 * x + 5 * z,
-          400 + 12 * x - 4 * y + 10 * z,
-          380 - 30 * y + 2 * x,
-        ];
+        const speeds = [500 - 20 * y - 8 * x + 5 * z, 400 + 12 * x - 4 * y + 10 * z, 380 - 30 * y + 2 * x];
         const fits = speeds.map((_, i) => x < (lengths * (y + 2)) / (gpus + i));
         const able = speeds.map((speed, i) => (fits[i] ? speed : -1));
         const winner = able.indexOf(Math.max(...able));
@@ -63,15 +54,9 @@ export function sweep(lengths = 12, gpus = 6, bandwidths = 3) {
 }
 
 export function validation() {
-  const metrics = [
-    "step_time_s",
-    "tokens_per_s_per_gpu",
-    "peak_gpu_memory_gib",
-  ];
+  const metrics = ["step_time_s", "tokens_per_s_per_gpu", "peak_gpu_memory_gib"];
   const rows = Array.from({ length: 60 }, (_, i) => {
-    const measured = [3 + 11 * (i % 9), 900 + 131 * (i % 11), 20 + (i % 50)][
-      i % 3
-    ];
+    const measured = [3 + 11 * (i % 9), 900 + 131 * (i % 11), 20 + (i % 50)][i % 3];
     const predicted = measured * (0.8 + ((i * 29) % 45) / 100);
     return {
       source: ["ALST", "torchtitan", "SimuMax"][(i >> 2) % 3],

@@ -39,12 +39,8 @@ function ulysses_phase(begin, work) {
     ["norm1", "memory_bound", 0.02],
     ["qkv", "gemm", 0.06 * work],
   ]);
-  const sent = chain(projections[1].end_s, [
-    ["scatter heads", "ulysses", 0.03],
-  ]);
-  const attention = chain(sent[0].end_s, [
-    ["attention", "attention", 1.1 * work],
-  ]);
+  const sent = chain(projections[1].end_s, [["scatter heads", "ulysses", 0.03]]);
+  const attention = chain(sent[0].end_s, [["attention", "attention", 1.1 * work]]);
   const back = chain(attention[0].end_s, [["gather heads", "ulysses", 0.03]]);
   const rest = chain(back[0].end_s, [
     ["output", "gemm", 0.06 * work],
@@ -52,9 +48,7 @@ function ulysses_phase(begin, work) {
     ["up", "gemm", 0.1],
     ["down", "gemm", 0.1],
   ]);
-  const weights = chain(begin + 0.01, [
-    ["gather the next layer", "parameters", 0.09],
-  ]);
+  const weights = chain(begin + 0.01, [["gather the next layer", "parameters", 0.09]]);
   return {
     begin_s: begin,
     end_s: rest[3].end_s,
@@ -73,11 +67,7 @@ function ring_phase(begin, steps) {
   );
   const sends = chain(
     begin,
-    Array.from({ length: steps - 1 }, (_, i) => [
-      `step ${i + 1}`,
-      "ring",
-      0.15 - 0.02 * (i % 3),
-    ]),
+    Array.from({ length: steps - 1 }, (_, i) => [`step ${i + 1}`, "ring", 0.15 - 0.02 * (i % 3)]),
   );
   return {
     begin_s: begin,
@@ -97,12 +87,7 @@ function memory_by_kind(step) {
   return {
     kinds,
     times_s: times,
-    gib: times.map((_, i) => [
-      1.9,
-      0.05 * Math.min(i, 60 - i),
-      6 + 9 * ((i % 7) / 7),
-      i === 30 ? 11 : 0,
-    ]),
+    gib: times.map((_, i) => [1.9, 0.05 * Math.min(i, 60 - i), 6 + 9 * ((i % 7) / 7), i === 30 ? 11 : 0]),
   };
 }
 
@@ -278,13 +263,7 @@ function topology() {
   for (const node of [0, 1]) {
     const inner = vertex("NVSwitch", "nvlink_switch", node);
     const host = vertex("host", "host", node);
-    join(
-      host,
-      vertex("memory", "memory", node),
-      "node0.memory",
-      "host_memory",
-      480,
-    );
+    join(host, vertex("memory", "memory", node), "node0.memory", "host_memory", 480);
     for (const index of [0, 1, 2, 3]) {
       const gpu = vertex(`gpu ${index}`, "gpu", node);
       const pcie = vertex(`PCIe ${index}`, "pcie_switch", node);
@@ -343,15 +322,9 @@ export function study(name = "fixture-1m-32xh100") {
         reasons: ["does not fit: 92.1 of 79.1 GiB; logits 17.2 GiB"],
         suggestions: ["tiled_loss: true"],
       }),
-      cannot_run(
-        "ulysses=64",
-        "32 heads do not spread over Ulysses 64",
-        "ulysses=32",
-      ),
+      cannot_run("ulysses=64", "32 heads do not spread over Ulysses 64", "ulysses=32"),
     ],
-    warnings: [
-      "1,048,576 tokens are beyond the 131,072 positions that llama-3.1-8b was made for",
-    ],
+    warnings: ["1,048,576 tokens are beyond the 131,072 positions that llama-3.1-8b was made for"],
     parameters,
     topology: topology(),
   };

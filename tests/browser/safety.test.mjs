@@ -3,13 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { fit, longest, search, study, sweep, validation } from "./fixtures.mjs";
-import {
-  assert_quiet,
-  downloaded,
-  open_table,
-  page_of,
-  with_browser,
-} from "./support.mjs";
+import { assert_quiet, downloaded, open_table, page_of, with_browser } from "./support.mjs";
 
 const open = with_browser();
 
@@ -24,9 +18,7 @@ function hostile_texts(value) {
     return value.map(hostile_texts);
   }
   if (value !== null && typeof value === "object") {
-    return Object.fromEntries(
-      Object.entries(value).map(([key, one]) => [key, hostile_texts(one)]),
-    );
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, hostile_texts(one)]));
   }
   return value;
 }
@@ -55,40 +47,23 @@ for (const [kind, result] of Object.entries({
       await chart.scrollIntoViewIfNeeded();
       const box = await chart.boundingBox();
       for (const share of [0.25, 0.5, 0.75]) {
-        await page.mouse.move(
-          box.x + box.width * share,
-          box.y + box.height * 0.6,
-        );
+        await page.mouse.move(box.x + box.width * share, box.y + box.height * 0.6);
         await page.waitForTimeout(30);
       }
     }
-    assert.equal(
-      await page
-        .locator(
-          "#page img, #page script, #page b:text-is('bold'), #page iframe",
-        )
-        .count(),
-      0,
-    );
+    assert.equal(await page.locator("#page img, #page script, #page b:text-is('bold'), #page iframe").count(), 0);
     assert.ok(
       (await page.locator("body").innerText()).includes("<img src=x onerror="),
       "the name is not shown as it is",
     );
-    assert.ok(
-      kind === "validation" ||
-        kind === "fit" ||
-        (await page.title()).includes("<b>bold</b>"),
-    );
+    assert.ok(kind === "validation" || kind === "fit" || (await page.title()).includes("<b>bold</b>"));
     assert_quiet(opened);
   });
 }
 
 test("a hostile name in a CSV cannot become a formula", async () => {
   const { page } = await open(hostile(study()));
-  const { text } = await downloaded(
-    page,
-    page.locator("#plans > .table").getByRole("button", { name: "CSV" }),
-  );
+  const { text } = await downloaded(page, page.locator("#plans > .table").getByRole("button", { name: "CSV" }));
   const cell = text.split("\r\n")[1];
   assert.ok(cell.startsWith(`"'=cmd()</script>`), cell);
 });
@@ -102,11 +77,7 @@ test("a script that got into the page after all is not run, and nothing can be l
   assert.ok(!(await page.title()).includes("taken"));
   assert.deepEqual(asked, []);
   // Two refusals: the script and the picture.
-  assert.equal(
-    problems.filter((text) => text.includes("Content Security Policy")).length,
-    2,
-    problems.join("\n"),
-  );
+  assert.equal(problems.filter((text) => text.includes("Content Security Policy")).length, 2, problems.join("\n"));
 });
 
 test("a result that the page does not know is told, not half shown", async () => {
@@ -115,8 +86,5 @@ test("a result that the page does not know is told, not half shown", async () =>
     version: 1,
     kind: "model",
   });
-  assert.match(
-    await page.getByRole("alert").innerText(),
-    /cannot be shown: .*"model"/,
-  );
+  assert.match(await page.getByRole("alert").innerText(), /cannot be shown: .*"model"/);
 });

@@ -9,11 +9,10 @@ import { test } from "node:test";
 import { require_there, template, web } from "./support.mjs";
 
 function run(tool, ...options) {
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    [require_there.resolve(tool), ...options],
-    { cwd: web, encoding: "utf8" },
-  );
+  const { status, stdout, stderr } = spawnSync(process.execPath, [require_there.resolve(tool), ...options], {
+    cwd: web,
+    encoding: "utf8",
+  });
   assert.equal(status, 0, stdout + stderr);
 }
 
@@ -26,19 +25,11 @@ test("the linter finds nothing", () => {
 });
 
 test("the source is formatted", () => {
-  run(
-    join(web, "node_modules/prettier/bin/prettier.cjs"),
-    "--check",
-    "src",
-    "*.mjs",
-    "*.js",
-  );
+  run(join(web, "node_modules/prettier/bin/prettier.cjs"), "--check", "src/**/*.{ts,css}", "*.mjs", "*.js");
 });
 
 test("the lock file names no host to download from, and has a checksum of every package", () => {
-  const { packages } = JSON.parse(
-    readFileSync(join(web, "package-lock.json"), "utf8"),
-  );
+  const { packages } = JSON.parse(readFileSync(join(web, "package-lock.json"), "utf8"));
   const names = Object.keys(packages).filter((name) => name !== "");
   assert.ok(names.length > 50);
   for (const name of names) {
@@ -49,11 +40,8 @@ test("the lock file names no host to download from, and has a checksum of every 
 
 test("the policy allows the page's own script and style by their hashes, and nothing else", () => {
   const page = template();
-  const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(
-    page,
-  )[1];
-  const hash = (text) =>
-    `'sha256-${createHash("sha256").update(text, "utf8").digest("base64")}'`;
+  const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(page)[1];
+  const hash = (text) => `'sha256-${createHash("sha256").update(text, "utf8").digest("base64")}'`;
   const script = /<script>([^]*?)<\/script>/.exec(page)[1];
   const style = /<style>([^]*?)<\/style>/.exec(page)[1];
   assert.equal(

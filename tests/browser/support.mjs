@@ -95,10 +95,7 @@ export async function open_table(details) {
 
 /** The text of the file that a click downloads. */
 export async function downloaded(page, button) {
-  const [download] = await Promise.all([
-    page.waitForEvent("download"),
-    button.click(),
-  ]);
+  const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
   return {
     name: download.suggestedFilename(),
     text: readFileSync(await download.path(), "utf8"),

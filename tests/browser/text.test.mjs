@@ -13,9 +13,7 @@ async function module_of(name) {
     format: "esm",
     write: false,
   });
-  return import(
-    `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`
-  );
+  return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
 
 const format = await module_of("format.ts");
@@ -41,14 +39,7 @@ test("figures have three significant digits below a thousand, commas above", () 
 });
 
 test("what is missing is a dash in every format", () => {
-  for (const convert of [
-    format.figure,
-    format.count,
-    format.seconds,
-    format.gib,
-    format.bytes,
-    format.percent,
-  ]) {
+  for (const convert of [format.figure, format.count, format.seconds, format.gib, format.bytes, format.percent]) {
     reads(convert, [
       [null, "–"],
       [undefined, "–"],
