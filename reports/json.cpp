@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "reports/factories.h"
+#include "reports/sweep_json.h"
 #include "sim/base/check.h"
 
 namespace ulysim::reports {
@@ -273,15 +274,23 @@ ordered_json to_json(const results::ModelInfo& model) {
   return out;
 }
 
+template <class Result>
+std::string text_of(const Result& result) {
+  // Names were checked as UTF-8 when they were read; `replace` keeps a slip there from losing the whole result.
+  return to_json(result).dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+}
+
+std::string text_of(const results::SweepResult& sweep) {
+  return sweep_json(sweep);
+}
+
 class JsonWriter final : public ReportWriter {
  public:
   [[nodiscard]] std::string name() const override { return "json"; }
   [[nodiscard]] std::string summary() const override { return "every figure, for programs and for 'report'"; }
   [[nodiscard]] std::string file_name() const override { return "result.json"; }
   [[nodiscard]] std::optional<std::string> write(const Report& report, const Style&) const override {
-    const ordered_json out = std::visit([](const auto* value) { return to_json(*value); }, report);
-    // Names were checked as UTF-8 when they were read; `replace` keeps a slip there from losing the whole result.
-    return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+    return std::visit([](const auto* value) { return text_of(*value); }, report);
   }
 };
 

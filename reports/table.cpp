@@ -10,6 +10,7 @@
 #include "reports/longest.h"
 #include "reports/memory_picture.h"
 #include "reports/scoreboard.h"
+#include "reports/sweep_text.h"
 #include "reports/text.h"
 #include "reports/verdict.h"
 #include "sim/base/format.h"
@@ -228,6 +229,10 @@ std::string to_text(const results::ModelInfo& m, const Style& style) {
   constexpr std::size_t kLabel = 16;
   const std::string degrees = fmt::format("{}", fmt::join(m.ulysses_degrees, ", "));
   return out + "  Ulysses       " + wrapped(degrees, style.width - kLabel, kLabel);
+}
+
+std::string to_text(const results::SweepResult& sweep, const Style& style) {
+  return sweep_text(sweep, style);
 }
 
 class TableWriter final : public ReportWriter {
