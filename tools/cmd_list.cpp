@@ -173,6 +173,7 @@ Command list_command() {
           .positional_help =
               "gpus, nodes, models, frameworks, strategies, collectives, topologies, attention, "
               "scenarios or formats",
+          .takes = "gpus|nodes|models|frameworks|strategies|collectives|topologies|attention|scenarios|formats",
           .options = {},
           .examples =
               "  ulysim list nodes\n"

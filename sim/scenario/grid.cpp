@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "sim/base/format.h"
-#include "sim/config/mapping.h"
 #include "sim/scenario/grid_values.h"
 #include "sim/scenario/override.h"
 #include "sim/scenario/read.h"
 #include "sim/scenario/resources.h"
+#include "sim/scenario/section.h"
 
 namespace ulysim::scenario {
 namespace {
@@ -230,19 +230,19 @@ std::vector<std::size_t> Grid::at(std::size_t point) const {
 Grid load_grid(const fs::path& path, const fs::path& data, const LoadOptions& options) {
   const Node root = config::load_file(path);
   Diagnostics diagnostics;
-  config::Mapping map(root, "", diagnostics);
+  Section section(root, "", {"sweep"}, diagnostics);
   Grid grid;
-  grid.name = map.optional<std::string>("sweep", path.stem().string());
-  read_base(map.find("base"), path.parent_path(), grid, diagnostics, root.where);
-  const Node* plans = map.find("plans");
-  const Node* axes = map.find("axes");
+  grid.name = section.maybe<std::string>("sweep").value_or(path.stem().string());
+  read_base(section.find("base"), path.parent_path(), grid, diagnostics, root.where);
+  const Node* plans = section.find("plans");
+  const Node* axes = section.find("axes");
   if (axes == nullptr || axes->kind != Node::Kind::mapping || axes->entries.empty()) {
     diagnostics.error(axes == nullptr ? root.where : axes->where,
                       "'axes': at least one key of the scenario and its values are needed");
   } else {
     read_axes(*axes, grid, diagnostics);
   }
-  map.finish();
+  section.finish();
   diagnostics.throw_if_any();
   if (plans != nullptr) {
     set_value(grid.base, "plans", plans->where, *plans, diagnostics);

@@ -10,7 +10,7 @@
 
 #include "sim/base/format.h"
 #include "sim/base/parse_quantity.h"
-#include "sim/config/mapping.h"
+#include "sim/scenario/section.h"
 
 namespace ulysim::scenario {
 namespace {
@@ -46,15 +46,15 @@ struct Range {
 
 std::optional<Range> read_range(const Node& node, const std::string& path, Diagnostics& diagnostics) {
   const std::size_t before = diagnostics.list().size();
-  config::Mapping map(node, path, diagnostics);
+  Section section(node, path, {"range"}, diagnostics);
   const auto number = [&](const char* key) -> std::optional<Number> {
-    const auto text = map.maybe<std::string>(key);
+    const auto text = section.maybe<std::string>(key);
     if (!text) {
       return std::nullopt;
     }
     auto read = number_of(*text);
     if (!read || !(read->value > 0.0) || read->value > kLargestCount) {
-      map.error(key, fmt::format("'{}' is no number above 0 (like 32Ki, 0.5 or 100Gb/s)", *text));
+      section.error(key, fmt::format("'{}' is no number above 0 (like 32Ki, 0.5 or 100Gb/s)", *text));
     }
     return read;
   };
@@ -62,7 +62,7 @@ std::optional<Range> read_range(const Node& node, const std::string& path, Diagn
   const auto to = number("to");
   const auto step = number("step");
   const auto factor = number("factor");
-  map.finish();
+  section.finish();
   if (diagnostics.list().size() != before) {
     return std::nullopt;
   }

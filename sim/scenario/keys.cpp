@@ -96,6 +96,16 @@ const std::vector<Key>& keys() {
       {"plan", "data_replicate", {}, {}},
       {"plan", "head_chunks", {}, {}},
       {"plan", "sequence_chunk", {}, {}},
+
+      {"sweep", "sweep", {}, {}},
+      {"sweep", "base", {}, {}},
+      {"sweep", "axes", {}, {}},
+      {"sweep", "plans", {}, {}},
+
+      {"range", "from", {}, {}},
+      {"range", "to", {}, {}},
+      {"range", "step", {}, {}},
+      {"range", "factor", {}, {}},
   };
   return table;
 }
