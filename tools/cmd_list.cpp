@@ -103,10 +103,9 @@ std::string first_comment(const fs::path& file) {
   return line.starts_with("# ") ? line.substr(2) : std::string();
 }
 
-Rows scenarios(const fs::path& data) {
+Rows files_in(const fs::path& folder) {
   Rows rows;
   std::error_code error;
-  const fs::path folder = data / "scenarios" / "runs";
   for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
     if (it->path().extension() == ".yaml") {
       rows.emplace_back(it->path().stem().string(), first_comment(it->path()));
@@ -114,6 +113,14 @@ Rows scenarios(const fs::path& data) {
   }
   std::sort(rows.begin(), rows.end());
   return rows;
+}
+
+Rows scenarios(const fs::path& data) {
+  return files_in(data / "scenarios" / "runs");
+}
+
+Rows sweeps(const fs::path& data) {
+  return files_in(data / "scenarios" / "sweeps");
 }
 
 Rows formats(const fs::path&) {
@@ -129,7 +136,7 @@ struct Kind {
   Rows (*rows)(const fs::path&){};
 };
 
-constexpr std::array<Kind, 10> kKinds{{{"gpus", gpus},
+constexpr std::array<Kind, 11> kKinds{{{"gpus", gpus},
                                        {"nodes", nodes},
                                        {"models", models},
                                        {"frameworks", frameworks},
@@ -138,6 +145,7 @@ constexpr std::array<Kind, 10> kKinds{{{"gpus", gpus},
                                        {"topologies", topologies},
                                        {"attention", attention},
                                        {"scenarios", scenarios},
+                                       {"sweeps", sweeps},
                                        {"formats", formats}}};
 
 int run(const Arguments& arguments) {
@@ -172,8 +180,8 @@ Command list_command() {
           .positional = "KIND",
           .positional_help =
               "gpus, nodes, models, frameworks, strategies, collectives, topologies, attention, "
-              "scenarios or formats",
-          .takes = "gpus|nodes|models|frameworks|strategies|collectives|topologies|attention|scenarios|formats",
+              "scenarios, sweeps or formats",
+          .takes = "gpus|nodes|models|frameworks|strategies|collectives|topologies|attention|scenarios|sweeps|formats",
           .options = {},
           .examples =
               "  ulysim list nodes\n"
