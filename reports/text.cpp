@@ -172,6 +172,14 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   return out + line + '\n';
 }
 
+std::string item(std::string_view name, std::string_view text, std::size_t column, std::size_t width) {
+  constexpr std::size_t kLeastText = 10;
+  const std::size_t indent = std::min(column, width > kLeastText ? width - kLeastText : 0);
+  const std::string lines = wrapped(std::string(indent, ' ') + std::string(text), width, indent);
+  const std::size_t own = display_width(name);
+  return own + kGap > indent ? wrapped(name, width, kGap) + lines : std::string(name) + lines.substr(own);
+}
+
 std::string grid(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows, std::size_t width) {
   std::vector<std::size_t> widths;
   std::size_t others = 0;

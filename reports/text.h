@@ -24,6 +24,10 @@ namespace ulysim::reports {
 /// than `width`. A word that is longer than a line goes on in the next. Every line ends in a newline.
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
 
+/// `name`, and from `column` on the text, broken into lines of at most `width` columns; below the name when that is
+/// longer than `column` has room for.
+[[nodiscard]] std::string item(std::string_view name, std::string_view text, std::size_t column, std::size_t width);
+
 enum class Align { left, right };
 
 struct Column {

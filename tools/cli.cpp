@@ -21,21 +21,16 @@ constexpr std::size_t kHelpColumn = 28;
 class HelpFormatter final : public CLI::Formatter {
  public:
   [[nodiscard]] std::string make_option(const CLI::Option* option, bool is_positional) const override {
-    return item(make_option_name(option, is_positional) + make_option_opts(option), make_option_desc(option));
+    return entry(make_option_name(option, is_positional) + make_option_opts(option), make_option_desc(option));
   }
   [[nodiscard]] std::string make_subcommand(const CLI::App* sub) const override {
-    return item(sub->get_name(), sub->get_description());
+    return entry(sub->get_name(), sub->get_description());
   }
 
  private:
-  /// "  --name VALUE    what it does", the latter broken into lines; below the name when that is long.
-  static std::string item(const std::string& name, const std::string& text) {
-    const std::string margin(kHelpColumn, ' ');
-    const std::string lines = reports::wrapped(margin + text, help_width(), kHelpColumn);
-    const std::string left = "  " + name;
-    return left.size() + 2 > kHelpColumn ? left + '\n' + lines : left + lines.substr(left.size());
+  static std::string entry(const std::string& name, const std::string& text) {
+    return reports::item("  " + name, text, kHelpColumn, std::min(kHelpWidth, terminal_style({}).width));
   }
-  static std::size_t help_width() { return std::min(kHelpWidth, terminal_style({}).width); }
 };
 
 /// `takes` says in the help, and to completion, what a value is (see OptionWords).

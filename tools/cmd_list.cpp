@@ -5,12 +5,14 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "hw_models/spec/load.h"
 #include "hw_models/topology/topology.h"
 #include "reports/output.h"
+#include "reports/text.h"
 #include "reports/writer.h"
 #include "sim/base/named.h"
 #include "sim/collectives/algorithm.h"
@@ -20,6 +22,7 @@
 #include "tools/command.h"
 #include "tools/data_folder.h"
 #include "tools/study_input.h"
+#include "tools/terminal.h"
 
 namespace ulysim::tools {
 namespace {
@@ -164,9 +167,11 @@ int run(const Arguments& arguments) {
   for (const Row& row : rows) {
     widest = std::max(widest, row.first.size());
   }
+  // A line a row for programs; people's terminals are not that wide.
+  const std::size_t width = stdout_is_terminal() ? terminal_style({}).width : std::numeric_limits<std::size_t>::max();
   std::string text;
   for (const Row& row : rows) {
-    text += row.second.empty() ? row.first + '\n' : fmt::format("{:<{}}  {}\n", row.first, widest, row.second);
+    text += row.second.empty() ? row.first + '\n' : reports::item(row.first, row.second, widest + 2, width);
   }
   reports::write_stdout(text);
   return kDone;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -113,105 +114,106 @@ std::vector<fs::path> journals_in(const fs::path& folder) {
   return found;
 }
 
-/// Where a sweep keeps what is done, if it does.
-class Notebook {
- public:
-  Notebook(const Arguments& arguments, const std::optional<Shard>& shard, const JournalHead& head,
-           const results::SweepResult& sweep, FinishedPoints& finished) {
-    if (!arguments.out) {
-      return;
-    }
-    const fs::path folder = *arguments.out;
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (!fs::is_directory(folder)) {
-      throw WorldError(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
-    }
-    const fs::path own =
-        folder / (shard ? fmt::format("journal-{}of{}.jsonl", shard->mine, shard->of) : "journal.jsonl");
-    // A shard begins beside the others; only its own journal tells that it has been here before.
-    const bool begun = shard ? fs::exists(own) : !journals_in(folder).empty();
-    if (begun && !arguments.resume) {
-      throw UsageError(
-          fmt::format("{} holds a sweep already: --resume goes on with it; or choose another folder", folder.string()));
-    }
-    if (arguments.resume) {
-      for (const fs::path& journal : journals_in(folder)) {
-        read_journal(journal, head, sweep, finished);
-      }
-    }
-    journal_.emplace(own, head);
-  }
-
-  void add(const results::SweepPoint& point) {
-    if (journal_) {
-      journal_->add(point);
-    }
-  }
-
- private:
-  std::optional<Journal> journal_;
+/// A sweep in work.
+struct Work {
+  scenario::Grid grid{};
+  std::optional<Shard> shard{};
+  results::SweepResult sweep{};      ///< without its points
+  FinishedPoints finished{};         ///< also those of earlier runs
+  std::optional<Journal> journal{};  ///< absent without a folder
+  std::vector<std::size_t> mine{};   ///< points of the shard, or all
 };
 
-int stopped(const Arguments& arguments, std::size_t done, std::size_t all) {
-  const std::string so_far = fmt::format("stopped at {} of {} points; ", human_count(static_cast<std::int64_t>(done)),
-                                         human_count(static_cast<std::int64_t>(all)));
-  fmt::print(stderr, "ulysim: {}\n",
-             so_far + (arguments.out ? fmt::format("the same command with --resume goes on ({} holds what is done)",
-                                                   *arguments.out)
-                                     : "nothing is kept: -o DIR would"));
+/// Opens the journal in the folder of -o, and reads what is there when asked to go on.
+void open_journal(const Arguments& arguments, Work& work) {
+  if (!arguments.out) {
+    return;
+  }
+  const fs::path folder = *arguments.out;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!fs::is_directory(folder)) {
+    throw WorldError(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
+  }
+  const fs::path own =
+      folder / (work.shard ? fmt::format("journal-{}of{}.jsonl", work.shard->mine, work.shard->of) : "journal.jsonl");
+  // A shard begins beside the others; only its own journal tells that it has been here before.
+  const bool begun = work.shard ? fs::exists(own) : !journals_in(folder).empty();
+  if (begun && !arguments.resume) {
+    throw UsageError(
+        fmt::format("{} holds a sweep already: --resume goes on with it; or choose another folder", folder.string()));
+  }
+  const JournalHead head = head_of(work.grid);
+  for (const fs::path& journal : journals_in(folder)) {
+    if (arguments.resume) {
+      read_journal(journal, head, work.sweep, work.finished);
+    }
+  }
+  work.journal.emplace(own, head);
+}
+
+/// Simulates what is missing. False when it was stopped before the end.
+bool simulate_missing(const Arguments& arguments, std::size_t jobs, Work& work) {
+  std::vector<std::size_t> missing;
+  std::copy_if(work.mine.begin(), work.mine.end(), std::back_inserter(missing),
+               [&](std::size_t point) { return !work.finished.contains(point); });
+  std::size_t done = 0;
+  const Interrupt interrupt;  // before any thread
+  Progress progress(arguments, "points");
+  study::sweep(work.grid, missing, {.data = find_data_directory(), .jobs = jobs, .stop = interrupt.token()},
+               [&](results::SweepPoint point) {
+                 if (work.journal) {
+                   work.journal->add(point);
+                 }
+                 work.finished.try_emplace(results::number_of(work.sweep.axes, point.at), std::move(point));
+                 progress.tell(++done, missing.size());
+               });
+  return done == missing.size();
+}
+
+std::string count(std::size_t value) {
+  return human_count(static_cast<std::int64_t>(value));
+}
+
+int tell_stopped(const Arguments& arguments, const Work& work) {
+  const auto done = static_cast<std::size_t>(std::count_if(
+      work.mine.begin(), work.mine.end(), [&](std::size_t point) { return work.finished.contains(point); }));
+  const std::string how =
+      arguments.out ? fmt::format("the same command with --resume goes on ({} holds what is done)", *arguments.out)
+                    : "nothing is kept: -o DIR would";
+  fmt::print(stderr, "ulysim: stopped at {} of {} points; {}\n", count(done), count(work.mine.size()), how);
   return kInterrupted;
 }
 
 int run(const Arguments& arguments) {
   check_usage(arguments);
   const std::size_t jobs = jobs_of(arguments);
-  const std::optional<Shard> shard = shard_of(arguments);
-  const fs::path data = find_data_directory();
-  const scenario::Grid grid =
-      scenario::load_grid(only_positional(arguments, "SWEEP"), data, {.overrides = set_overrides(arguments)});
-  results::SweepResult sweep = without_points(grid);
-  FinishedPoints finished;
-  Notebook notebook(arguments, shard, head_of(grid), sweep, finished);
-  std::vector<std::size_t> mine;
-  std::vector<std::size_t> missing;
-  for (std::size_t point = 0; point < grid.points(); ++point) {
-    if (!shard || shard->has(point)) {
-      mine.push_back(point);
-      if (!finished.contains(point)) {
-        missing.push_back(point);
-      }
+  Work work{.shard = shard_of(arguments)};
+  work.grid = scenario::load_grid(only_positional(arguments, "SWEEP"), find_data_directory(),
+                                  {.overrides = set_overrides(arguments)});
+  work.sweep = without_points(work.grid);
+  for (std::size_t point = 0; point < work.grid.points(); ++point) {
+    if (!work.shard || work.shard->has(point)) {
+      work.mine.push_back(point);
     }
   }
-  std::size_t done = 0;
-  bool interrupted = false;
-  {
-    const Interrupt interrupt;  // before any thread
-    Progress progress(arguments, "points");
-    study::sweep(grid, missing, {.data = data, .jobs = jobs, .stop = interrupt.token()},
-                 [&](results::SweepPoint point) {
-                   notebook.add(point);
-                   finished.try_emplace(results::number_of(sweep.axes, point.at), std::move(point));
-                   progress.tell(++done, missing.size());
-                 });
-    interrupted = interrupt.happened();
+  open_journal(arguments, work);
+  if (!simulate_missing(arguments, jobs, work)) {
+    return tell_stopped(arguments, work);
   }
-  if (interrupted && done < missing.size()) {
-    return stopped(arguments, mine.size() - missing.size() + done, mine.size());
-  }
-  if (shard) {
+  if (work.shard) {
     if (!arguments.quiet) {
       reports::write_stdout(
-          fmt::format("shard {}/{}: {} points are in {}; when all shards are, the command with "
+          fmt::format("shard {}/{}: {} points are in {}; when all shards are, the same command with "
                       "--resume and without --shard puts them together\n",
-                      shard->mine, shard->of, mine.size(), *arguments.out));
+                      work.shard->mine, work.shard->of, count(work.mine.size()), *arguments.out));
     }
     return kDone;
   }
-  for (auto& [number, point] : finished) {
-    sweep.points.push_back(std::move(point));
+  for (auto& [number, point] : work.finished) {
+    work.sweep.points.push_back(std::move(point));
   }
-  emit(&sweep, arguments);
+  emit(&work.sweep, arguments);
   return kDone;
 }
 

@@ -37,10 +37,14 @@ std::size_t width_of(int file) {
 }  // namespace
 
 reports::Style terminal_style(const Arguments& arguments) {
-  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  const bool terminal = stdout_is_terminal();
   reports::Style style{.width = width_of(STDOUT_FILENO), .unicode = utf8_locale()};
   style.colour = terminal && !arguments.no_color && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
   return style;
+}
+
+bool stdout_is_terminal() {
+  return ::isatty(STDOUT_FILENO) == 1;
 }
 
 bool stderr_is_terminal() {

@@ -14,7 +14,8 @@ namespace ulysim::tools {
 /// The same for a file: 80 columns, UTF-8, no colour.
 [[nodiscard]] reports::Style file_style();
 
-/// Whether somebody looks at what is written to standard error, and how wide that is.
+/// Whether somebody looks at what is written there.
+[[nodiscard]] bool stdout_is_terminal();
 [[nodiscard]] bool stderr_is_terminal();
 [[nodiscard]] std::size_t stderr_width();
 
