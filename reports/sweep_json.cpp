@@ -126,6 +126,12 @@ SweepResult read_sweep(const config::Node& root) {
   for (const config::Node* item : map.items("axes")) {
     config::Mapping axis(*item, "axes", diagnostics);
     sweep.axes.push_back({.key = axis.required<std::string>("key"), .values = read_texts(axis, "values")});
+    if (sweep.axes.back().values.empty()) {
+      axis.error("values", "an axis has at least one value");
+    }
+  }
+  if (sweep.axes.empty()) {
+    map.error("axes", "a sweep has at least one axis");
   }
   for (const config::Node* item : map.items("points")) {
     sweep.points.push_back(read_point(*item, sweep, diagnostics));

@@ -6,8 +6,8 @@
 
 namespace ulysim::scenario {
 
-/// One key of a scenario or a sweep file. The loader reads no key that is not in the table and asks for every one that is;
-/// the JSON Schema is held to the same table by a test.
+/// One key of a scenario or a sweep file. The loader reads no key that is not in the table and asks for every one that
+/// is; the JSON Schema is held to the same table by a test.
 struct Key {
   std::string_view section{};  ///< "scenario" (the top), "cluster", "network", "training", "sweep" …
   std::string_view name{};

@@ -78,6 +78,7 @@ TEST(SweepJson, AResultThatIsNoneIsRefused) {
   };
   const std::string text = written("json", sweep_example());
   refused(text, "\"at\":[0,0]", "\"at\":[0]");
+  refused(text, "\"values\":[\"1\",\"2\"]", "\"values\":[]");
   refused(text, "\"at\":[0,0]", "\"at\":[0,3]");
   refused(text, "\"at\":[0,0]", "\"at\":[0,-1]");
   refused(text, "\"fit\":\"yes\"", "\"fit\":\"perhaps\"");
