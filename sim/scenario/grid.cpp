@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "sim/base/format.h"
@@ -68,14 +69,14 @@ void read_axes(const Node& node, Grid& grid, Diagnostics& diagnostics) {
       diagnostics.error(entry.where, fmt::format("'{}': is the same at every point", path));
       continue;
     }
-    Axis axis{.key = entry.key,
-              .key_at = entry.where,
-              .values = axis_values(entry.value, path, kMostSimulations, diagnostics)};
-    for (const Node& value : axis.values) {
-      axis.names.push_back(value_name(value));
-      if (std::find(axis.names.begin(), axis.names.end() - 1, axis.names.back()) != axis.names.end() - 1) {
-        diagnostics.error(value.where, fmt::format("'{}': '{}' stands twice", path, axis.names.back()));
+    Axis axis{.key = entry.key, .key_at = entry.where};
+    std::set<std::string> names;
+    for (NamedValue& value : axis_values(entry.value, path, kMostSimulations, diagnostics)) {
+      if (!names.insert(value.name).second) {
+        diagnostics.error(value.value.where, fmt::format("'{}': '{}' stands twice", path, value.name));
       }
+      axis.names.push_back(std::move(value.name));
+      axis.values.push_back(std::move(value.value));
     }
     grid.axes.push_back(std::move(axis));
   }

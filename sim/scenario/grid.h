@@ -19,7 +19,7 @@ struct Axis {
   std::string key{};  ///< "training.sequence_length", "cluster.network.nic_bandwidth", "plans.0.zero"
   Location key_at{};
   std::vector<config::Node> values{};
-  std::vector<std::string> names{};  ///< of the values: a count as digits, anything else as written
+  std::vector<std::string> names{};  ///< of the values: their own, a count as digits, or as written
 };
 
 /// A sweep: scenarios that differ in the values of a few keys. Its points are all combinations, numbered with the

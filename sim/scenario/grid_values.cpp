@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -115,33 +116,53 @@ double count_of(const Range& range, double most) {
   return count;
 }
 
+bool is_too_long(const Range& range, const std::string& path, std::size_t most, const Location& where,
+                 Diagnostics& diagnostics) {
+  const auto limit = static_cast<double>(most);
+  const double count = count_of(range, limit);
+  if (count <= limit) {
+    return false;
+  }
+  const std::string most_text = human_count(static_cast<std::int64_t>(most));
+  diagnostics.error(where,
+                    fmt::format("'{}': {} values; a sweep has at most {} simulations", path,
+                                range.step > 0.0 ? human_count(std::llround(count)) : "over " + most_text, most_text));
+  return true;
+}
+
 }  // namespace
 
-std::vector<Node> axis_values(const Node& node, const std::string& path, std::size_t most, Diagnostics& diagnostics) {
-  if (node.kind == Node::Kind::sequence) {
-    if (node.items.empty()) {
-      diagnostics.error(node.where, fmt::format("'{}': at least one value is needed", path));
+std::vector<NamedValue> axis_values(const Node& node, const std::string& path, std::size_t most,
+                                    Diagnostics& diagnostics) {
+  std::vector<NamedValue> values;
+  const auto add_all = [&](const std::vector<Node>& nodes) {
+    for (const Node& value : nodes) {
+      values.push_back({value_name(value), value});
     }
-    return node.items;
+  };
+  const bool is_range = std::any_of(node.entries.begin(), node.entries.end(),
+                                    [](const config::Entry& entry) { return find_key("range", entry.key) != nullptr; });
+  if (is_range) {
+    const auto range = read_range(node, path, diagnostics);
+    if (range && !is_too_long(*range, path, most, node.where, diagnostics)) {
+      add_all(expand(*range, node.where));
+    }
+    return values;
   }
-  if (node.kind != Node::Kind::mapping) {
+  if (node.kind != Node::Kind::sequence && node.kind != Node::Kind::mapping) {
     diagnostics.error(node.where, fmt::format("'{}': expected a list of values, or a range like "
                                               "{{from: 32Ki, to: 4Mi, factor: 2}}",
                                               path));
-    return {};
+    return values;
   }
-  const auto range = read_range(node, path, diagnostics);
-  if (!range) {
-    return {};
+  add_all(node.items);
+  for (const config::Entry& entry : node.entries) {
+    values.push_back({entry.key, entry.value});
   }
-  if (const double count = count_of(*range, static_cast<double>(most)); count > static_cast<double>(most)) {
-    const std::string limit = human_count(static_cast<std::int64_t>(most));
-    diagnostics.error(node.where,
-                      fmt::format("'{}': {} values; a sweep has at most {} simulations", path,
-                                  range->step > 0.0 ? human_count(std::llround(count)) : "over " + limit, limit));
-    return {};
+  if (values.empty()) {
+    diagnostics.error(node.where, fmt::format("'{}': at least one value is needed", path));
   }
-  return expand(*range, node.where);
+  return values;
 }
 
 std::string flow_text(const Node& node) {

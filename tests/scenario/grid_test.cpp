@@ -92,6 +92,14 @@ TEST_F(Grids, AnyKeyMayBeAnAxisAlsoOfTheNetworkAndOfOnePlan) {
   EXPECT_EQ(first.plans.front().plan.zero, 3) << "the other plan keeps its own";
 }
 
+TEST_F(Grids, ValuesMayHaveNamesOfTheirOwn) {
+  const Grid g = grid(sweep("{cluster: {4 GPUs: {node: dgx-h100, gpus: 4}, 16 GPUs: {node: dgx-h100, nodes: 2}}}"));
+  EXPECT_THAT(g.axes[0].names, ElementsAre("4 GPUs", "16 GPUs"));
+  Library library(data_folder());
+  EXPECT_EQ(scenario_at(g, 0, 0, library).cluster.gpus, 4);
+  EXPECT_EQ(scenario_at(g, 1, 0, library).cluster.gpus, 16);
+}
+
 TEST_F(Grids, RangesHoldBothEndsWhereTheyAreMet) {
   const auto values = [&](const std::string& range) {
     return grid(sweep(fmt::format("{{cluster.price_per_gpu_hour: {}}}", range))).axes[0].names;
@@ -148,6 +156,7 @@ TEST_F(Grids, AxesThatAreNoneAreRefused) {
       {"{}", "'axes': at least one key"},
       {"[1, 2]", "'axes': at least one key"},
       {"{training.zero: []}", "'axes.training.zero': at least one value is needed"},
+      {"{training.zero: {}}", "'axes.training.zero': at least one value is needed"},
       {"{training.zero: 3}", "expected a list of values, or a range"},
       {"{training.zero: [1, 1]}", "'1' stands twice"},
       {"{training.zero: {from: 1, to: 3}}", "a range has 'from', 'to' and either 'step' or 'factor'"},
