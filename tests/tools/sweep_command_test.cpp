@@ -19,15 +19,15 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 
-// 40 points of two plans, a few milliseconds each.
+// 80 points of two plans, a few milliseconds each.
 const std::string kSweep =
     "sweep: small\n"
     "base: {model: qwen3-0.6b, cluster: {node: dgx-h100}, training: {checkpoint_offload: cpu, tiled_loss: true}}\n"
     "axes:\n"
     "  cluster.gpus: [2, 8]\n"
-    "  training.sequence_length: {from: 16Ki, to: 320Ki, step: 16Ki}\n"
+    "  training.sequence_length: {from: 16Ki, to: 640Ki, step: 16Ki}\n"
     "plans: [{ulysses: all}, {ring: all}]\n";
-constexpr std::size_t kPoints = 40;
+constexpr std::size_t kPoints = 80;
 
 class SweepCommand : public testing::Test {
  protected:
@@ -78,7 +78,7 @@ TEST_F(SweepCommand, KilledThreeTimesAndResumedIsTheSameFile) {
   }
   ASSERT_LT(before, kPoints) << "the last kill came too late to show anything";
   // A line that was being written when the power went.
-  std::ofstream(fs::path(path("killed")) / "journal.jsonl", std::ios::app) << "{\"at\":[1,19],\"winner\":";
+  std::ofstream(fs::path(path("killed")) / "journal.jsonl", std::ios::app) << "{\"at\":[1,39],\"winner\":";
   const Outcome outcome = sweep({"-o", path("killed"), "--resume", "-q"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(finished("killed"), kPoints) << "none is done twice";
@@ -88,7 +88,7 @@ TEST_F(SweepCommand, KilledThreeTimesAndResumedIsTheSameFile) {
 TEST_F(SweepCommand, CtrlCStopsCleanlyAndSaysHowToGoOn) {
   const Outcome outcome = stopped("stopped", 3, SIGINT, false);
   EXPECT_EQ(outcome.status, 130) << outcome.err;
-  EXPECT_THAT(outcome.err, testing::MatchesRegex("ulysim: stopped at [0-9]+ of 40 points; the same command with "
+  EXPECT_THAT(outcome.err, testing::MatchesRegex("ulysim: stopped at [0-9]+ of 80 points; the same command with "
                                                  "--resume goes on .*\n"));
   EXPECT_EQ(outcome.out, "");
   EXPECT_FALSE(fs::exists(fs::path(path("stopped")) / "result.json"));
@@ -123,7 +123,7 @@ TEST_F(SweepCommand, GivesTheContractsJson) {
   EXPECT_EQ(root.find("axes")->items[1].find("values")->items[0].text, "16384");
   ASSERT_EQ(root.find("points")->items.size(), kPoints);
   const config::Node& last = root.find("points")->items.back();
-  EXPECT_EQ(last.find("at")->items[1].text, "19");
+  EXPECT_EQ(last.find("at")->items[1].text, "39");
   for (const char* key :
        {"name", "feasible", "fits", "fit", "step_time_s", "tokens_per_s_per_gpu", "mfu", "peak_gpu_memory_gib",
         "peak_host_memory_gib_per_node", "exposed_communication_s", "bottleneck", "reason"}) {

@@ -17,9 +17,9 @@ using testing::Not;
 const std::string kSmall =
     "scenario: small\nmodel: llama-3.1-8b\ncluster: {node: dgx-h100}\ntraining: {sequence_length: 16Ki}\n"
     "plans: [{ulysses: 8}, {ring: 8}]\n";
-// Some seconds on one thread: rings of 64 take a second each.
+// Some seconds on one thread: rings of 32 take half a second each.
 const std::string kSlow =
-    "base: {model: llama-3.1-8b, cluster: {node: dgx-h100, nodes: 8}}\n"
+    "base: {model: llama-3.1-8b, cluster: {node: dgx-h100, nodes: 4}}\n"
     "axes: {training.sequence_length: {from: 1Mi, to: 6Mi, step: 1Mi}}\nplans: [{ring: all}]\n";
 
 std::pair<int, std::string> shown(unsigned short columns, const std::vector<std::string>& arguments,
