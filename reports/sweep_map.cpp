@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <set>
 #include <string_view>
 
 #include "reports/text.h"
@@ -121,18 +120,19 @@ std::string Atlas::title(std::size_t map) const {
 }
 
 std::string plan_letters(const std::vector<std::string>& plans) {
+  static constexpr std::string_view kOthers = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw0123456789";
   std::string out;
   for (const std::string& plan : plans) {
-    const char c = plan.empty() ? ' ' : plan.front();
-    out += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  }
-  const bool all_letters = std::all_of(out.begin(), out.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-  if (all_letters && std::set<char>(out.begin(), out.end()).size() == out.size()) {
-    return out;
-  }
-  static constexpr std::string_view kMarks = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw0123456789";
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = i < kMarks.size() ? kMarks[i] : '*';
+    std::string wanted;
+    for (const char c : plan) {
+      wanted += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    }
+    const auto is_free = [&](char c) {
+      return kOthers.find(c) != std::string_view::npos && out.find(c) == std::string::npos;
+    };
+    wanted += kOthers;
+    const auto found = std::find_if(wanted.begin(), wanted.end(), is_free);
+    out += found == wanted.end() ? '*' : *found;
   }
   return out;
 }

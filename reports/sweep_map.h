@@ -51,7 +51,7 @@ class Atlas {
 /// "1,048,576" of 1048576; other values as they are.
 [[nodiscard]] std::string shown_value(const std::string& value);
 
-/// One letter a plan: its first when all differ, else A, B, C ….
+/// One sign a plan: the first letter of its name that no plan before it has (U, R, S of ulysses, ring, usp).
 [[nodiscard]] std::string plan_letters(const std::vector<std::string>& plans);
 
 /// The letter of the plan that wins, or why there is none.

@@ -27,7 +27,8 @@ TEST(SweepText, SaysWhoWinsWhereAndWhoTakesOver) {
 TEST(SweepText, MarksPlansByLettersThatTellThemApart) {
   results::SweepResult sweep = sweep_example();
   sweep.plans = {"ring=8", "ring=all"};
-  EXPECT_THAT(written("table", sweep), HasSubstr("  1  AB.\n"));
+  EXPECT_THAT(written("table", sweep), HasSubstr("  R ring=8, I ring=all, . no plan fits\n"));
+  EXPECT_THAT(written("table", sweep), HasSubstr("  1  RI.\n"));
 }
 
 TEST(SweepText, ShowsWhatWasNotSimulated) {
