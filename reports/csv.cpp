@@ -162,6 +162,21 @@ std::string to_csv(const results::SweepResult& sweep) {
   return sweep_csv(sweep);
 }
 
+/// The samples: what was measured, and what the fit says.
+std::string to_csv(const results::FitResult& fit) {
+  Table table;
+  for (const results::FitResidual& r : fit.residuals) {
+    table.begin_row();
+    table.add("group", csv_text(r.group));
+    table.add("label", csv_text(r.label));
+    table.add("measured", csv_number(r.measured));
+    table.add("fitted", csv_number(r.fitted));
+    table.add("cross_validated", or_empty(r.cross_validated));
+    table.add("unit", csv_text(r.unit));
+  }
+  return table.text();
+}
+
 class CsvWriter final : public ReportWriter {
  public:
   [[nodiscard]] std::string name() const override { return "csv"; }

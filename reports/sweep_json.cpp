@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "sim/config/mapping.h"
+#include "reports/json.h"
 #include "sim/config/write_json.h"
 
 namespace ulysim::reports {
@@ -16,11 +16,6 @@ using results::SweepFigures;
 using results::SweepPlan;
 using results::SweepPoint;
 using results::SweepResult;
-
-const std::vector<std::string>& fit_names() {
-  static const std::vector<std::string> names{"yes", "risky", "no"};
-  return names;
-}
 
 /// The figures and their keys, once for writing and reading.
 constexpr std::array<std::pair<const char*, double SweepFigures::*>, 6> kFigures{
@@ -34,7 +29,7 @@ constexpr std::array<std::pair<const char*, double SweepFigures::*>, 6> kFigures
 Json plan_json(const SweepPlan& plan) {
   Json out = Json::object({{"name", plan.name}, {"feasible", plan.figures.has_value()}});
   out["fits"] = plan.figures ? Json(plan.fits()) : Json();
-  out["fit"] = plan.figures ? Json(fit_names()[static_cast<std::size_t>(plan.figures->fit)]) : Json();
+  out["fit"] = plan.figures ? Json(fit_name(plan.figures->fit)) : Json();
   for (const auto& [key, figure] : kFigures) {
     out[key] = plan.figures ? Json((*plan.figures).*figure) : Json();
   }
@@ -47,27 +42,22 @@ std::string compact(const Json& value) {
   return config::write_json(value, config::JsonLayout::compact);
 }
 
-SweepPlan read_plan(const config::Node& node, const std::string& path, Diagnostics& diagnostics) {
-  config::Mapping map(node, path, diagnostics);
-  SweepPlan plan{.name = map.required<std::string>("name"), .reason = map.required<std::string>("reason")};
-  map.ignore("fits");
-  if (map.required<bool>("feasible")) {
-    SweepFigures figures{.fit = static_cast<results::Fit>(map.choice("fit", fit_names(), 0))};
+const std::vector<std::string>& fit_names() {
+  static const std::vector<std::string> names{"yes", "risky", "no"};
+  return names;
+}
+
+SweepPlan read_plan(Fields fields) {
+  SweepPlan plan{.name = fields.text("name"), .reason = fields.text("reason")};
+  if (fields.truth("feasible")) {
+    SweepFigures figures{.fit = static_cast<results::Fit>(fields.word("fit", fit_names())),
+                         .bottleneck = fields.text("bottleneck")};
     for (const auto& [key, figure] : kFigures) {
-      figures.*figure = map.required<double>(key);
+      figures.*figure = fields.number(key);
     }
-    figures.bottleneck = map.required<std::string>("bottleneck");
     plan.figures = std::move(figures);
   }
   return plan;
-}
-
-std::vector<std::string> read_texts(config::Mapping& map, const char* key) {
-  std::vector<std::string> texts;
-  for (const config::Node* item : map.items(key)) {
-    texts.push_back(config::read<std::string>(*item, map.path_of(key), map.diagnostics()).value_or(""));
-  }
-  return texts;
 }
 
 }  // namespace
@@ -86,57 +76,50 @@ std::string sweep_json(const SweepResult& sweep) {
     axes.push_back(Json::object({{"key", axis.key}, {"values", axis.values}}));
   }
   std::string out = fmt::format(
-      "{{\n  \"format\": \"ulysim-result\",\n  \"version\": 1,\n  \"kind\": \"sweep\",\n  \"name\": {},\n"
+      "{{\n  \"format\": \"ulysim-result\",\n  \"version\": {},\n  \"kind\": \"sweep\",\n  \"name\": {},\n"
       "  \"axes\": {},\n  \"plans\": {},\n  \"points\": [",
-      config::json_string(sweep.name), compact(axes), compact(Json(sweep.plans)));
+      kResultVersion, config::json_string(sweep.name), compact(axes), compact(Json(sweep.plans)));
   for (const SweepPoint& point : sweep.points) {
     out += out.back() == '[' ? "\n    " : ",\n    ";
     out += point_json(point);
   }
-  return out + "\n  ]\n}\n";
+  return out + "\n  ]\n}";
 }
 
-SweepPoint read_point(const config::Node& node, const SweepResult& sweep, Diagnostics& diagnostics) {
-  config::Mapping map(node, "", diagnostics);
-  map.ignore("winner");
+SweepPoint read_point(Fields fields, const SweepResult& sweep) {
   SweepPoint point;
-  for (const config::Node* item : map.items("at")) {
-    const auto index = config::read<std::int64_t>(*item, "at", diagnostics);
-    const std::size_t axis = point.at.size();
-    if (index && axis < sweep.axes.size() && static_cast<std::size_t>(*index) >= sweep.axes[axis].values.size()) {
-      map.error("at", fmt::format("{} is beyond the axis", *index));
+  const auto at = fields.counts("at");
+  for (std::size_t a = 0; a < at.size() && a < sweep.axes.size(); ++a) {
+    if (at[a] < 0 || static_cast<std::size_t>(at[a]) >= sweep.axes[a].values.size()) {
+      fields.error("at", fmt::format("{} is beyond the axis '{}'", at[a], sweep.axes[a].key));
     }
-    point.at.push_back(static_cast<std::size_t>(index.value_or(0)));
+    point.at.push_back(static_cast<std::size_t>(at[a]));
   }
-  for (const config::Node* item : map.items("plans")) {
-    point.plans.push_back(read_plan(*item, "plans", diagnostics));
-  }
-  if (point.at.size() != sweep.axes.size() || point.plans.size() != sweep.plans.size()) {
-    diagnostics.error(node.where,
-                      fmt::format("a point of {} axes and {} plans, in a sweep of {} and {}", point.at.size(),
-                                  point.plans.size(), sweep.axes.size(), sweep.plans.size()));
+  fields.each("plans", [&](const config::Node& node, const std::string& path) {
+    point.plans.push_back(read_plan(Fields(node, path, fields.diagnostics())));
+  });
+  if (at.size() != sweep.axes.size() || point.plans.size() != sweep.plans.size()) {
+    fields.error("at", fmt::format("a point of {} axes and {} plans, in a sweep of {} and {}", at.size(),
+                                   point.plans.size(), sweep.axes.size(), sweep.plans.size()));
   }
   return point;
 }
 
-SweepResult read_sweep(const config::Node& root) {
-  Diagnostics diagnostics;
-  config::Mapping map(root, "", diagnostics);
-  SweepResult sweep{.name = map.required<std::string>("name"), .plans = read_texts(map, "plans")};
-  for (const config::Node* item : map.items("axes")) {
-    config::Mapping axis(*item, "axes", diagnostics);
-    sweep.axes.push_back({.key = axis.required<std::string>("key"), .values = read_texts(axis, "values")});
+SweepResult read_sweep(Fields& fields) {
+  SweepResult sweep{.name = fields.text("name"), .plans = fields.texts("plans")};
+  fields.each("axes", [&](const config::Node& node, const std::string& path) {
+    Fields axis(node, path, fields.diagnostics());
+    sweep.axes.push_back({.key = axis.text("key"), .values = axis.texts("values")});
     if (sweep.axes.back().values.empty()) {
       axis.error("values", "an axis has at least one value");
     }
+  });
+  if (sweep.axes.empty() || sweep.plans.empty()) {
+    fields.error("axes", "a sweep has at least one axis and one plan");
   }
-  if (sweep.axes.empty()) {
-    map.error("axes", "a sweep has at least one axis");
-  }
-  for (const config::Node* item : map.items("points")) {
-    sweep.points.push_back(read_point(*item, sweep, diagnostics));
-  }
-  diagnostics.throw_if_any();
+  fields.each("points", [&](const config::Node& node, const std::string& path) {
+    sweep.points.push_back(read_point(Fields(node, path, fields.diagnostics()), sweep));
+  });
   return sweep;
 }
 

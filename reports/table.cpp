@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reports/factories.h"
+#include "reports/fit_table.h"
 #include "reports/longest.h"
 #include "reports/memory_picture.h"
 #include "reports/scoreboard.h"
@@ -239,6 +240,10 @@ std::string to_text(const results::ModelInfo& m, const Style& style) {
 
 std::string to_text(const results::SweepResult& sweep, const Style& style) {
   return sweep_text(sweep, style);
+}
+
+std::string to_text(const results::FitResult& fit, const Style& style) {
+  return fit_table(fit, style.width);
 }
 
 class TableWriter final : public ReportWriter {

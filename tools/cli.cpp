@@ -97,6 +97,9 @@ void add_options(CLI::App& app, const Command& command, Arguments& arguments) {
       case Options::formats:
         add_format_options(app, arguments);
         break;
+      case Options::html:
+        add(app, "--html", arguments.html, "FILE", "write one page with pictures ('-': to standard output)");
+        break;
       case Options::trace:
         add(app, "--trace", arguments.trace, "FILE", "write the timeline for Perfetto ('-': to standard output)");
         break;

@@ -27,9 +27,10 @@ Command compare_command() {
           .summary = "all plans of a scenario side by side: the main job",
           .positional = "SCENARIO",
           .positional_help = "YAML file of a study",
-          .options = {Options::study, Options::folder, Options::formats, Options::trace, Options::quiet},
+          .options = {Options::study, Options::folder, Options::formats, Options::html, Options::trace, Options::quiet},
           .examples =
               "  ulysim compare scenarios/runs/llama3-8b-1m-8xh100.yaml -o results\n"
+              "  ulysim compare study.yaml --html report.html\n"
               "  ulysim compare study.yaml --set training.sequence_length=2Mi --json -\n"
               "  ulysim compare --model qwen2.5-7b --node dgx-h100 --seq 128Ki --plan ulysses=4,ring=2\n",
           .run = run};

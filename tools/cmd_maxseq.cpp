@@ -41,9 +41,10 @@ Command maxseq_command() {
           .summary = "the longest sequence that each plan trains, what stops it, and what would reach further",
           .positional = "SCENARIO",
           .positional_help = "YAML file of a study; its sequence_length is only where the search begins",
-          .options = {Options::study, Options::folder, Options::formats, Options::trace, Options::quiet},
+          .options = {Options::study, Options::folder, Options::formats, Options::html, Options::trace, Options::quiet},
           .examples =
               "  ulysim maxseq scenarios/runs/llama3-8b-1m-8xh100.yaml\n"
+              "  ulysim maxseq study.yaml --html longest.html\n"
               "  ulysim maxseq study.yaml --set training.checkpoint_offload=cpu --json -\n"
               "  ulysim maxseq --model llama-3.1-8b --node dgx-h100 --plan ulysses=8 --plan ring=8\n",
           .run = run};

@@ -77,9 +77,9 @@ void check_usage(const Arguments& arguments) {
     throw UsageError(
         fmt::format("{} needs the folder of the sweep: -o DIR", arguments.resume ? "--resume" : "--shard"));
   }
-  if (arguments.shard && (arguments.json || arguments.csv)) {
+  if (arguments.shard && (arguments.json || arguments.csv || arguments.html)) {
     throw UsageError(
-        "a shard writes its points into the folder only; --json and --csv belong to the run that puts "
+        "a shard writes its points into the folder only; --json, --csv and --html belong to the run that puts "
         "the shards together");
   }
 }
@@ -224,7 +224,7 @@ Command sweep_command() {
           .summary = "a grid of scenarios on all cores: who wins where, and where one plan takes over from another",
           .positional = "SWEEP",
           .positional_help = "YAML file of a sweep: a base scenario, and axes of keys and their values",
-          .options = {Options::set, Options::sweep, Options::folder, Options::formats, Options::quiet},
+          .options = {Options::set, Options::sweep, Options::folder, Options::formats, Options::html, Options::quiet},
           .examples =
               "  ulysim sweep scenarios/sweeps/llama3-8b-crossover.yaml -o crossover\n"
               "  ulysim sweep study-sweep.yaml -o results --resume\n"

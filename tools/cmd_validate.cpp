@@ -28,9 +28,10 @@ Command validate_command() {
           .summary = "published (or your own) measurements against prediction: a scoreboard",
           .positional = "PATH",
           .positional_help = "files or folders of measurements (default: the shipped ones)",
-          .options = {Options::folder, Options::formats, Options::quiet},
+          .options = {Options::folder, Options::formats, Options::html, Options::quiet},
           .examples =
               "  ulysim validate\n"
+              "  ulysim validate --html scoreboard.html\n"
               "  ulysim validate my-measurements.yaml --csv scores.csv\n",
           .run = run};
 }

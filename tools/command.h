@@ -39,6 +39,7 @@ struct Arguments {
   std::optional<std::string> out{};  ///< a folder for everything
   std::optional<std::string> json{};
   std::optional<std::string> csv{};
+  std::optional<std::string> html{};
   std::optional<std::string> trace{};
   std::string stage{"scenario"};
   // Calibration.
@@ -57,7 +58,19 @@ struct Arguments {
 };
 
 /// Groups of options that a command takes.
-enum class Options : std::uint8_t { study, set, folder, formats, trace, stage, plan_name, calibration, sweep, quiet };
+enum class Options : std::uint8_t {
+  study,
+  set,
+  folder,
+  formats,
+  html,
+  trace,
+  stage,
+  plan_name,
+  calibration,
+  sweep,
+  quiet
+};
 
 struct Command {
   std::string name{};
@@ -80,6 +93,7 @@ struct Command {
 [[nodiscard]] Command sweep_command();
 [[nodiscard]] Command validate_command();
 [[nodiscard]] Command calibrate_command();
+[[nodiscard]] Command report_command();
 [[nodiscard]] Command model_command();
 [[nodiscard]] Command explain_command();
 [[nodiscard]] Command list_command();

@@ -79,7 +79,8 @@ void read_journal(const fs::path& path, const JournalHead& head, const results::
     }
     Diagnostics diagnostics;
     try {
-      results::SweepPoint point = reports::read_point(config::parse_json(line, path.string()), sweep, diagnostics);
+      const config::Node node = config::parse_json(line, path.string());
+      results::SweepPoint point = reports::read_point({node, "", diagnostics}, sweep);
       diagnostics.throw_if_any();
       finished.try_emplace(results::number_of(sweep.axes, point.at), std::move(point));
     } catch (const InputError& error) {

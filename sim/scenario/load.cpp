@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/config/mapping.h"
+#include "sim/config/write_yaml.h"
 #include "sim/scenario/library.h"
 #include "sim/scenario/override.h"
 #include "sim/scenario/plans.h"
@@ -18,6 +19,7 @@ namespace ulysim::scenario {
 namespace {
 
 namespace fs = std::filesystem;
+using config::Node;
 
 constexpr std::size_t kMostPlans = 1000;
 
@@ -72,14 +74,14 @@ void read_plans(Section& section, const Source& source, const Training& training
 }
 
 /// The value of `key`, or an empty mapping in its place.
-const config::Node& mapping_or(const config::Node* node, const config::Node& empty) {
+const Node& mapping_or(const Node* node, const Node& empty) {
   return node != nullptr ? *node : empty;
 }
 
 /// nullptr when it cannot be read, which was reported.
 const workload::Transformer* read_model(Section& section, const fs::path& folder, Library& library,
                                         Scenario& scenario) {
-  const config::Node* node = section.find("model");
+  const Node* node = section.find("model");
   if (node == nullptr) {
     section.error("model", "missing (a name that 'list models' shows, or a path to a config.json)");
     return nullptr;
@@ -97,20 +99,27 @@ const workload::Transformer* read_model(Section& section, const fs::path& folder
   }
 }
 
-Scenario resolve(config::Node root, const Source& source, const fs::path& data, const LoadOptions& options) {
+Scenario resolve(Node root, const Source& source, const fs::path& data, const LoadOptions& options) {
   Diagnostics diagnostics;
   apply_overrides(root, options.overrides, diagnostics);
   diagnostics.throw_if_any();
   Library library(data);
-  return read_scenario(root, source, library);
+  Scenario scenario = read_scenario(root, source, library);
+  if (root.find("scenario") == nullptr) {
+    // The name of the file, which the text alone would not know.
+    const Node name{.kind = Node::Kind::scalar, .text = scenario.name, .quoted = true};
+    root.entries.insert(root.entries.begin(), {.key = "scenario", .value = name});
+  }
+  scenario.text = config::write_yaml(root);
+  return scenario;
 }
 
 }  // namespace
 
-Scenario read_scenario(const config::Node& document, const Source& source, Library& library) {
+Scenario read_scenario(const Node& document, const Source& source, Library& library) {
   Diagnostics diagnostics;
   Section section(document, "", {"scenario"}, diagnostics);
-  const config::Node empty{.kind = config::Node::Kind::mapping, .where = document.where};
+  const Node empty{.kind = Node::Kind::mapping, .where = document.where};
   Scenario scenario;
   scenario.name = section.maybe<std::string>("scenario").value_or(source.fallback_name);
   const workload::Transformer* model = read_model(section, source.folder, library, scenario);

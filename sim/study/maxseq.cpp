@@ -126,8 +126,8 @@ std::vector<results::Lift> lifts_of(const scenario::Scenario& scenario, const Ma
 }
 
 results::StudyResult maxseq(const scenario::Scenario& scenario, const StudyOptions& options) {
-  results::StudyResult study = study_of(scenario);
   const Machine machine = build_machine(scenario);
+  results::StudyResult study = study_of(scenario, machine);
   std::vector<std::string> beyond;
   for (const scenario::PlanEntry& entry : scenario.plans) {
     tell(options.on_progress, study.plans.size(), scenario.plans.size());

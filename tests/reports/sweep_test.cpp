@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "reports/sweep_json.h"
+#include "reports/result_reader.h"
 #include "reports/writer.h"
+#include "sim/base/diagnostics.h"
 #include "tests/reports/sweep_example.h"
 
 namespace ulysim::reports {
@@ -69,13 +70,16 @@ TEST(SweepJson, ReadsBackToTheSameBytes) {
   const std::string text = written("json", sweep);
   EXPECT_THAT(text,
               testing::StartsWith("{\n  \"format\": \"ulysim-result\",\n  \"version\": 1,\n  \"kind\": \"sweep\""));
-  EXPECT_EQ(sweep_json(read_sweep(config::parse_json(text, "result.json"))), text);
+  const SavedResult again = read_result(config::parse_json(text, "result.json"));
+  EXPECT_EQ(writer("json").write(report_of(again), {}), text);
+  EXPECT_EQ(writer("csv").write(report_of(again), {}), written("csv", sweep));
+  EXPECT_EQ(writer("table").write(report_of(again), {}), written("table", sweep));
 }
 
 TEST(SweepJson, AResultThatIsNoneIsRefused) {
   const auto refused = [](std::string text, const std::string& what, const std::string& with) {
     text.replace(text.find(what), what.size(), with);
-    EXPECT_THROW((void)read_sweep(config::parse_json(text, "r.json")), InputError) << with;
+    EXPECT_THROW((void)read_result(config::parse_json(text, "r.json")), InputError) << with;
   };
   const std::string text = written("json", sweep_example());
   refused(text, "\"at\":[0,0]", "\"at\":[0]");

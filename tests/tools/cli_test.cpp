@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "reports/html.h"
 #include "sim/config/document.h"
 #include "tests/tools/program.h"
 
@@ -26,8 +27,8 @@ const std::string kTooLong =
 
 TEST(Help, EveryCommandHasExamples) {
   const Sandbox sandbox;
-  for (const char* command : {"run", "compare", "maxseq", "sweep", "validate", "calibrate", "model", "explain", "list",
-                              "check", "completion"}) {
+  for (const char* command : {"run", "compare", "maxseq", "sweep", "validate", "calibrate", "report", "model", "explain",
+                              "list", "check", "completion"}) {
     const Outcome outcome = sandbox.run({command, "--help"});
     EXPECT_EQ(outcome.status, 0) << command;
     EXPECT_THAT(outcome.out, HasSubstr(std::string("Usage: ulysim ") + command)) << command;
@@ -60,6 +61,7 @@ TEST(Usage, WhatMakesNoSenseIsASentenceAndStatus2) {
       {"compare", file, "--set", "nothing"},
       {"compare", sandbox.folder() / "missing.yaml"},
       {"list", "nonsense"},
+      {"report"},
       {"explain", file, "--stage", "dream"},
       {"explain", file, "--plan", "ulysses=9"},
       {"calibrate", "fit"},
@@ -153,6 +155,44 @@ TEST(Compare, AFolderGetsEveryFormat) {
   EXPECT_TRUE(fs::exists(out / "result.json"));
   EXPECT_TRUE(fs::exists(out / "plans.csv"));
   EXPECT_TRUE(fs::exists(out / "summary.txt"));
+  EXPECT_EQ(fs::exists(out / "report.html"), !reports::report_page().empty()) << "where the page was built";
+}
+
+TEST(Html, IsWrittenWhereThePageWasBuiltAndElseRefusedBeforeAnyWork) {
+  const Sandbox sandbox;
+  const fs::path page = sandbox.folder() / "r.html";
+  const Outcome outcome = sandbox.run({"compare", sandbox.write("s.yaml", kSmall), "--html", page.string(), "-q"});
+  if (reports::report_page().empty()) {
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.err, "ulysim: --html: " + reports::why_no_page() + "\n");
+    EXPECT_FALSE(fs::exists(page));
+  } else {
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_THAT(content_of(page), HasSubstr("\"kind\":\"study\""));
+    EXPECT_LT(fs::file_size(page), 1'500'000U);
+  }
+}
+
+TEST(Report, SaysAgainWhatWasSaved) {
+  const Sandbox sandbox;
+  const fs::path out = sandbox.folder() / "first";
+  const fs::path again = sandbox.folder() / "second";
+  const Outcome first = sandbox.run({"compare", sandbox.write("s.yaml", kSmall), "-o", out.string()});
+  const Outcome second = sandbox.run({"report", (out / "result.json").string(), "-o", again.string()});
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_EQ(second.out, first.out);
+  for (const auto& file : fs::directory_iterator(out)) {
+    EXPECT_EQ(content_of(again / file.path().filename()), content_of(file.path())) << file.path();
+  }
+}
+
+TEST(Report, OfWhatIsNoResultIsASentenceWithItsPlace) {
+  const Sandbox sandbox;
+  const std::string file = sandbox.write("x.txt", "{\"format\": 1}");
+  const Outcome outcome = sandbox.run({"report", file});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, StartsWith(file + ":1:"));
+  EXPECT_EQ(sandbox.run({"report", "missing.json"}).err, "missing.json: error: no such file\n");
 }
 
 TEST(Compare, AnInfeasiblePlanIsAResultAndNoFailure) {
