@@ -11,6 +11,7 @@
 #include "sim/base/diagnostics.h"
 #include "sim/study/study.h"
 #include "tests/reports/example.h"
+#include "tests/reports/sweep_example.h"
 #include "tests/study/lab.h"
 
 namespace ulysim::reports {
@@ -68,6 +69,11 @@ TEST(Saved, AFitComesBack) {
       .groups = {{"gemm >= 10 GFLOP", 203, 0.054, 0.129, 0.31, 0.052, std::nullopt}},
       .residuals = {{"gemm >= 10 GFLOP", "4096x4096x4096", 650.0, 640.5, std::nullopt, "TFLOP/s"}}};
   expect_comes_back(&fit);
+}
+
+TEST(Saved, ASweepComesBack) {
+  const results::SweepResult sweep = sweep_example();
+  expect_comes_back(&sweep);
 }
 
 TEST(Saved, WhatALaterProgramAddsIsPassedOver) {
