@@ -7,7 +7,8 @@
 namespace ulysim::reports {
 
 std::span<const ReportWriter* const> writers() {
-  static const std::array<const ReportWriter*, 4> all{&table_writer(), &json_writer(), &csv_writer(), &trace_writer()};
+  static const std::array<const ReportWriter*, 5> all{&table_writer(), &json_writer(), &csv_writer(), &html_writer(),
+                                                      &trace_writer()};
   return all;
 }
 

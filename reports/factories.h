@@ -8,6 +8,7 @@ namespace ulysim::reports {
 [[nodiscard]] const ReportWriter& table_writer();
 [[nodiscard]] const ReportWriter& json_writer();
 [[nodiscard]] const ReportWriter& csv_writer();
+[[nodiscard]] const ReportWriter& html_writer();
 [[nodiscard]] const ReportWriter& trace_writer();
 
 }  // namespace ulysim::reports

@@ -49,7 +49,7 @@ std::string reason(const Figures& best, const PlanResult& second) {
   if (most.empty()) {
     return {};
   }
-  const Duration time(static_cast<std::int64_t>(saved * kPicosecondsPerSecond));
+  const Duration time(static_cast<std::int64_t>(std::min(saved, kLongestSeconds) * kPicosecondsPerSecond));
   return fmt::format(", {} less in {}", human(time), in_words(most));
 }
 

@@ -166,6 +166,7 @@ Command calibrate_command() {
           .summary = "measure, read others' measurements, fit kernel profiles to samples, show the one in use",
           .positional = "ACTION",
           .positional_help = "run, import FILE..., fit GPU, or show GPU",
+          .takes = "run|import|fit|show",
           .options = {Options::calibration, Options::folder, Options::formats, Options::quiet},
           .examples =
               "  ulysim calibrate run --backend host -o measured\n"

@@ -3,6 +3,7 @@
 #include "sim/study/study.h"
 #include "tools/command.h"
 #include "tools/emit.h"
+#include "tools/progress.h"
 #include "tools/study_input.h"
 
 namespace ulysim::tools {
@@ -21,8 +22,12 @@ scenario::Scenario load(Arguments arguments) {
 int run(const Arguments& arguments) {
   check_outputs(arguments);
   const bool trace = arguments.trace.has_value();
-  const results::StudyResult study =
-      study::maxseq(load(arguments), {.detail = trace ? study::Detail::trace : study::Detail::figures});
+  const scenario::Scenario scenario = load(arguments);
+  const results::StudyResult study = [&] {
+    Progress progress(arguments, "plans");
+    return study::maxseq(
+        scenario, {.detail = trace ? study::Detail::trace : study::Detail::figures, .on_progress = progress.teller()});
+  }();
   emit(&study, arguments);
   const bool any = std::any_of(study.plans.begin(), study.plans.end(),
                                [](const auto& plan) { return plan.longest && plan.longest->tokens; });
@@ -36,9 +41,10 @@ Command maxseq_command() {
           .summary = "the longest sequence that each plan trains, what stops it, and what would reach further",
           .positional = "SCENARIO",
           .positional_help = "YAML file of a study; its sequence_length is only where the search begins",
-          .options = {Options::study, Options::folder, Options::formats, Options::trace, Options::quiet},
+          .options = {Options::study, Options::folder, Options::formats, Options::html, Options::trace, Options::quiet},
           .examples =
               "  ulysim maxseq scenarios/runs/llama3-8b-1m-8xh100.yaml\n"
+              "  ulysim maxseq study.yaml --html longest.html\n"
               "  ulysim maxseq study.yaml --set training.checkpoint_offload=cpu --json -\n"
               "  ulysim maxseq --model llama-3.1-8b --node dgx-h100 --plan ulysses=8 --plan ring=8\n",
           .run = run};

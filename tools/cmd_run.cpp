@@ -22,9 +22,10 @@ Command run_command() {
           .summary = "the first plan only: step time, where it goes, memory, timeline",
           .positional = "SCENARIO",
           .positional_help = "YAML file of a study",
-          .options = {Options::study, Options::folder, Options::formats, Options::trace, Options::quiet},
+          .options = {Options::study, Options::folder, Options::formats, Options::html, Options::trace, Options::quiet},
           .examples =
               "  ulysim run scenarios/runs/llama3-8b-1m-8xh100.yaml --trace step.json\n"
+              "  ulysim run study.yaml --html report.html\n"
               "  ulysim run --model llama-3.1-8b --node dgx-h100 --seq 256Ki --plan ulysses=8\n",
           .run = run};
 }

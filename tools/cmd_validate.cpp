@@ -5,6 +5,7 @@
 #include "tools/command.h"
 #include "tools/data_folder.h"
 #include "tools/emit.h"
+#include "tools/progress.h"
 
 namespace ulysim::tools {
 namespace {
@@ -12,7 +13,10 @@ namespace {
 int run(const Arguments& arguments) {
   check_outputs(arguments);
   const std::vector<std::filesystem::path> paths(arguments.positional.begin(), arguments.positional.end());
-  const results::ValidationResult validation = study::validate(paths, find_data_directory());
+  const results::ValidationResult validation = [&] {
+    Progress progress(arguments, "rows");
+    return study::validate(paths, find_data_directory(), progress.teller());
+  }();
   emit(&validation, arguments);
   return kDone;
 }
@@ -24,9 +28,10 @@ Command validate_command() {
           .summary = "published (or your own) measurements against prediction: a scoreboard",
           .positional = "PATH",
           .positional_help = "files or folders of measurements (default: the shipped ones)",
-          .options = {Options::folder, Options::formats, Options::quiet},
+          .options = {Options::folder, Options::formats, Options::html, Options::quiet},
           .examples =
               "  ulysim validate\n"
+              "  ulysim validate --html scoreboard.html\n"
               "  ulysim validate my-measurements.yaml --csv scores.csv\n",
           .run = run};
 }

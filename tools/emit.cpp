@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "reports/html.h"
 #include "reports/output.h"
 #include "sim/base/check.h"
 #include "tools/terminal.h"
@@ -21,15 +22,16 @@ struct Target {
   const std::optional<std::string>* path{};
 };
 
-std::array<Target, 3> targets(const Arguments& arguments) {
-  return {Target{"json", &arguments.json}, Target{"csv", &arguments.csv}, Target{"trace", &arguments.trace}};
+std::array<Target, 4> targets(const Arguments& arguments) {
+  return {Target{"json", &arguments.json}, Target{"csv", &arguments.csv}, Target{"html", &arguments.html},
+          Target{"trace", &arguments.trace}};
 }
 
 /// Whether anybody asked the simulation for its timeline.
 bool has_timeline(const reports::Report& report) {
   const auto* const* study = std::get_if<const results::StudyResult*>(&report);
   return study != nullptr && std::any_of((*study)->plans.begin(), (*study)->plans.end(),
-                                         [](const auto& plan) { return plan.figures && !plan.figures->trace.empty(); });
+                                         [](const auto& plan) { return plan.figures && plan.figures->trace; });
 }
 
 void write_folder(const reports::Report& report, const fs::path& folder) {
@@ -59,7 +61,10 @@ void check_outputs(const Arguments& arguments) {
     to_stdout += *target.path && **target.path == "-" ? 1 : 0;
   }
   if (to_stdout > 1) {
-    throw UsageError("only one of --json, --csv and --trace can go to standard output");
+    throw UsageError("only one of --json, --csv, --html and --trace can go to standard output");
+  }
+  if (arguments.html && reports::report_page().empty()) {
+    throw WorldError("--html: " + reports::why_no_page());
   }
 }
 
@@ -69,7 +74,9 @@ void emit(const reports::Report& report, const Arguments& arguments) {
     if (*target.path) {
       table = table && **target.path != "-";
       const auto text = reports::writer(target.writer).write(report, file_style());
-      ULYSIM_CHECK(text.has_value(), "the {} format cannot show this result", target.writer);
+      if (!text) {
+        throw UsageError(fmt::format("--{} cannot show a result of this kind", target.writer));
+      }
       reports::write_output(**target.path, *text);
     }
   }

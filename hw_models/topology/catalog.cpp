@@ -16,6 +16,17 @@ constexpr std::array<Builder, 2> kBuilders{add_rails, add_fat_tree};
 
 }  // namespace
 
+const char* name(VertexKind kind) {
+  constexpr std::array<const char*, 7> kNames{"gpu",    "nvlink_switch", "pcie_switch",   "host",
+                                              "memory", "drives",        "network_switch"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
+const char* name(LinkKind kind) {
+  constexpr std::array<const char*, kLinkKinds> kNames{"nvlink", "nic", "fabric", "pcie", "host_memory", "nvme"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
 std::span<const TopologyInfo> topologies() {
   return kInfos;
 }

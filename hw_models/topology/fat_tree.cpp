@@ -19,12 +19,12 @@ void add_fat_tree(const spec::Cluster& cluster, const std::vector<Nic>& nics, Pl
   }
   const auto ports_per_node = static_cast<std::size_t>(cluster.node.nics.value);
   const std::size_t nodes_per_leaf = std::max<std::size_t>(1, kLeafPorts / ports_per_node);
-  std::vector<Vertex> leaves;
+  std::vector<VertexId> leaves;
   std::vector<std::size_t> nics_of;
   for (const Nic& nic : nics) {
     const std::size_t leaf = nic.node / nodes_per_leaf;
     if (leaf == leaves.size()) {
-      leaves.push_back(plan.add_vertex());
+      leaves.push_back(plan.add_vertex({.name = fmt::format("leaf {}", leaf), .kind = VertexKind::network_switch}));
       nics_of.push_back(0);
     }
     connect(nic, leaves[leaf], plan);
@@ -33,11 +33,15 @@ void add_fat_tree(const spec::Cluster& cluster, const std::vector<Nic>& nics, Pl
   if (leaves.size() < 2) {
     return;
   }
-  const Vertex spine = plan.add_vertex();
+  const VertexId spine = plan.add_vertex({.name = "spine", .kind = VertexKind::network_switch});
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     const Bandwidth capacity =
         nic_capacity(cluster) * (static_cast<double>(nics_of[leaf]) / cluster.network.oversubscription);
-    plan.join(leaves[leaf], spine, fmt::format("leaf{}", leaf), LinkKind::fabric, capacity);
+    plan.join({.name = fmt::format("leaf{}", leaf),
+               .kind = LinkKind::fabric,
+               .capacity = capacity,
+               .from = leaves[leaf],
+               .to = spine});
   }
 }
 

@@ -20,7 +20,9 @@ void add_gpus(const NodePlan& at, Plan& plan) {
   const spec::Node& node = at.cluster.node;
   for (std::size_t local = 0; local < static_cast<std::size_t>(at.cluster.gpus_per_node()); ++local) {
     const auto nic = local * static_cast<std::size_t>(distinct_nics(node)) / static_cast<std::size_t>(node.gpus);
-    plan.ports.push_back({.node = at.node, .local = local, .nic = nic});
+    const VertexId vertex =
+        plan.add_vertex({.name = fmt::format("gpu {}", local), .kind = VertexKind::gpu, .node = at.node});
+    plan.ports.push_back({.vertex = vertex, .node = at.node, .local = local, .nic = nic});
   }
 }
 
@@ -34,18 +36,33 @@ void add_host_paths(const NodePlan& at, const Uplinks& uplinks, Plan& plan) {
   std::vector<LinkId> from_nvme;
   for (std::size_t rank = at.first_rank; rank < plan.ports.size(); ++rank) {
     const Port& port = plan.ports[rank];
+    const std::size_t uplink = port.local / share;
     if (port.local % per_host == 0) {
       const std::string host =
           node.hosts.value == 1 ? at.prefix : fmt::format("{}.host{}", at.prefix, port.local / per_host);
-      memory = plan.add_link(host + ".memory", LinkKind::host_memory, of_a_host);
+      const VertexId store = plan.add_vertex({.name = "memory", .kind = VertexKind::memory, .node = at.node});
+      memory = plan.add_link({.name = host + ".memory",
+                              .kind = LinkKind::host_memory,
+                              .capacity = of_a_host,
+                              .from = uplinks.roots[uplink],
+                              .to = store});
       if (node.nvme) {
         // Drives have lanes of their own to the socket: PCIe is not what holds a striped volume back.
         const double share_of_host = 1.0 / static_cast<double>(node.hosts.value);
-        to_nvme = {memory, plan.add_link(host + ".nvme.write", LinkKind::nvme, node.nvme->write.value * share_of_host)};
-        from_nvme = {plan.add_link(host + ".nvme.read", LinkKind::nvme, node.nvme->read.value * share_of_host), memory};
+        const VertexId drives = plan.add_vertex({.name = "drives", .kind = VertexKind::drives, .node = at.node});
+        to_nvme = {memory, plan.add_link({.name = host + ".nvme.write",
+                                          .kind = LinkKind::nvme,
+                                          .capacity = node.nvme->write.value * share_of_host,
+                                          .from = store,
+                                          .to = drives})};
+        from_nvme = {plan.add_link({.name = host + ".nvme.read",
+                                    .kind = LinkKind::nvme,
+                                    .capacity = node.nvme->read.value * share_of_host,
+                                    .from = drives,
+                                    .to = store}),
+                     memory};
       }
     }
-    const std::size_t uplink = port.local / share;
     plan.to_host.push_back({port.pcie_up, uplinks.up[uplink], memory});
     plan.from_host.push_back({memory, uplinks.down[uplink], port.pcie_down});
     plan.host_memory.push_back({memory});
@@ -59,23 +76,23 @@ void add_host_paths(const NodePlan& at, const Uplinks& uplinks, Plan& plan) {
 void add_nics(const NodePlan& at, const Uplinks& uplinks, Plan& plan, std::vector<Nic>& nics) {
   const spec::Node& node = at.cluster.node;
   const auto share = static_cast<std::size_t>(node.gpus_per_pcie_uplink.value);
-  LinkId nic_up;
-  LinkId nic_down;
+  Plan::Pair links;
   std::size_t seat = 0;
   for (std::size_t rank = at.first_rank; rank < plan.ports.size(); ++rank) {
     const Port& port = plan.ports[rank];
     if (rank == at.first_rank || nics.back().index != port.nic) {
-      const std::string name = fmt::format("{}.nic{}", at.prefix, port.nic);
-      nic_up = plan.add_link(name + ".up", LinkKind::nic, nic_capacity(at.cluster));
-      nic_down = plan.add_link(name + ".down", LinkKind::nic, nic_capacity(at.cluster));
       seat = port.local / share;
+      links = plan.add_pair({.name = fmt::format("{}.nic{}", at.prefix, port.nic),
+                             .kind = LinkKind::nic,
+                             .capacity = nic_capacity(at.cluster),
+                             .from = uplinks.switches[seat]});
       nics.push_back({.node = at.node, .index = port.nic});
     }
-    NicPath path{.rank = rank, .up = {port.pcie_up}, .down = {nic_down}};
+    NicPath path{.rank = rank, .up = {port.pcie_up}, .down = {links.down}};
     const std::vector<LinkId> there = across(node, uplinks, port.local / share, seat);
     const std::vector<LinkId> back = across(node, uplinks, seat, port.local / share);
     path.up.insert(path.up.end(), there.begin(), there.end());
-    path.up.push_back(nic_up);
+    path.up.push_back(links.up);
     path.down.insert(path.down.end(), back.begin(), back.end());
     path.down.push_back(port.pcie_down);
     nics.back().paths.push_back(std::move(path));
@@ -84,14 +101,31 @@ void add_nics(const NodePlan& at, const Uplinks& uplinks, Plan& plan, std::vecto
 
 }  // namespace
 
-LinkId Plan::add_link(std::string name, LinkKind kind, Bandwidth capacity) {
-  links.push_back({.name = std::move(name), .kind = kind, .capacity = capacity});
+VertexId Plan::add_vertex(Vertex vertex) {
+  vertices.push_back(std::move(vertex));
+  return VertexId(vertices.size() - 1);
+}
+
+LinkId Plan::add_link(Link link) {
+  links.push_back(std::move(link));
   return LinkId(links.size() - 1);
 }
 
-void Plan::join(Vertex lower, Vertex upper, const std::string& name, LinkKind kind, Bandwidth capacity) {
-  hops.push_back({.from = lower, .to = upper, .link = add_link(name + ".up", kind, capacity)});
-  hops.push_back({.from = upper, .to = lower, .link = add_link(name + ".down", kind, capacity)});
+Plan::Pair Plan::add_pair(const Link& link) {
+  Link up = link;
+  up.name += ".up";
+  Link down = link;
+  down.name += ".down";
+  std::swap(down.from, down.to);
+  const LinkId first = add_link(std::move(up));
+  return {.up = first, .down = add_link(std::move(down))};
+}
+
+Plan::Pair Plan::join(const Link& link) {
+  const Pair pair = add_pair(link);
+  hops.push_back({.from = link.from, .to = link.to, .link = pair.up});
+  hops.push_back({.from = link.to, .to = link.from, .link = pair.down});
+  return pair;
 }
 
 Bandwidth nic_capacity(const spec::Cluster& cluster) {
@@ -121,8 +155,10 @@ std::vector<Nic> add_nodes(const spec::Cluster& cluster, Plan& plan) {
   return nics;
 }
 
-void connect(const Nic& nic, Vertex switch_vertex, Plan& plan) {
+void connect(const Nic& nic, VertexId switch_vertex, Plan& plan) {
   for (const NicPath& path : nic.paths) {
+    plan.links[path.up.back().index()].to = switch_vertex;
+    plan.links[path.down.front().index()].from = switch_vertex;
     plan.ports[path.rank].accesses.push_back({.vertex = switch_vertex, .up = path.up, .down = path.down});
   }
 }

@@ -19,10 +19,11 @@ struct NodePlan {
 struct Uplinks {
   std::vector<LinkId> up{};
   std::vector<LinkId> down{};
-  /// Where GPUs talk over PCIe: out of each socket and into it, and the PCIe switch as a vertex.
+  std::vector<VertexId> switches{};
+  std::vector<VertexId> roots{};  ///< where the uplink leads: a socket, or the whole host
+  /// Where GPUs talk over PCIe: out of each socket and into it.
   std::vector<LinkId> socket_up{};
   std::vector<LinkId> socket_down{};
-  std::vector<Vertex> switches{};
 };
 
 /// NVSwitch planes or bridges, for the fabrics that have them.

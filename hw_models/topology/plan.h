@@ -10,25 +10,23 @@
 
 namespace ulysim::topology {
 
-/// A switch of any kind: NVSwitch planes, an NVLink bridge, a PCIe switch, a socket, a rail, a leaf, a spine.
-using Vertex = std::uint32_t;
-
 /// A hop between two switches, over one link.
 struct Hop {
-  Vertex from{};
-  Vertex to{};
+  VertexId from{};
+  VertexId to{};
   LinkId link{};
 };
 
 /// One way of a GPU to a switch and back. Its links need not be the GPU's alone: GPUs share uplinks and NICs.
 struct Access {
-  Vertex vertex{};
+  VertexId vertex{};
   std::vector<LinkId> up{};    ///< from the GPU to the switch, in order
   std::vector<LinkId> down{};  ///< from the switch to the GPU
 };
 
 /// A GPU as the fabric sees it.
 struct Port {
+  VertexId vertex{};
   std::size_t node{};
   std::size_t local{};
   std::size_t nic{};  ///< index of its NIC within the node, the first where it has several
@@ -44,17 +42,23 @@ struct Plan {
   std::vector<Link> links{};
   std::vector<Hop> hops{};
   std::vector<Port> ports{};  ///< by rank
-  Vertex vertices{};
+  std::vector<Vertex> vertices{};
   std::vector<std::vector<LinkId>> to_host{};
   std::vector<std::vector<LinkId>> from_host{};
   std::vector<std::vector<LinkId>> host_memory{};
   std::vector<std::vector<LinkId>> to_nvme{};
   std::vector<std::vector<LinkId>> from_nvme{};
 
-  Vertex add_vertex() { return vertices++; }
-  LinkId add_link(std::string name, LinkKind kind, Bandwidth capacity);
-  /// Two links, `name.up` from `lower` to `upper` and `name.down` back.
-  void join(Vertex lower, Vertex upper, const std::string& name, LinkKind kind, Bandwidth capacity);
+  VertexId add_vertex(Vertex vertex);
+  LinkId add_link(Link link);
+  /// `link` as `name.up`, and `name.down` back.
+  struct Pair {
+    LinkId up{};
+    LinkId down{};
+  };
+  Pair add_pair(const Link& link);
+  /// The same, between two switches that routes may pass.
+  Pair join(const Link& link);
 };
 
 /// How one GPU gets to its NIC and back, the NIC's own links last and first.
@@ -79,7 +83,7 @@ struct Nic {
 [[nodiscard]] Bandwidth nic_capacity(const spec::Cluster& cluster);
 
 /// Hangs a NIC, and with it its GPUs, on a switch.
-void connect(const Nic& nic, Vertex switch_vertex, Plan& plan);
+void connect(const Nic& nic, VertexId switch_vertex, Plan& plan);
 
 [[nodiscard]] Topology assemble(Plan plan);
 

@@ -44,21 +44,21 @@ struct Router::Switches {
     std::vector<std::uint32_t> by{};  ///< hop that first reached each vertex of the part, by its index in the part
   };
 
-  Switches(std::vector<Hop> all, Vertex vertices)
+  Switches(std::vector<Hop> all, std::size_t vertices)
       : adjacency(vertices), hops(std::move(all)), part(vertices), local(vertices), searches(new Search[vertices]) {
     Undirected both(vertices);
     for (std::size_t i = 0; i < hops.size(); ++i) {
-      boost::add_edge(hops[i].from, hops[i].to, HopIndex{static_cast<std::uint32_t>(i)}, adjacency);
-      boost::add_edge(hops[i].from, hops[i].to, both);
+      boost::add_edge(hops[i].from.index(), hops[i].to.index(), HopIndex{static_cast<std::uint32_t>(i)}, adjacency);
+      boost::add_edge(hops[i].from.index(), hops[i].to.index(), both);
     }
     const std::size_t parts = boost::connected_components(both, part.data());
     size.resize(parts);
-    for (Vertex vertex = 0; vertex < vertices; ++vertex) {
+    for (std::size_t vertex = 0; vertex < vertices; ++vertex) {
       local[vertex] = size[part[vertex]]++;
     }
   }
 
-  void search(Vertex from, std::vector<std::uint32_t>& by) const {
+  void search(std::size_t from, std::vector<std::uint32_t>& by) const {
     by.assign(size[part[from]], kNoHop);
     std::vector<boost::default_color_type> colors(by.size(), boost::white_color);
     const auto color = boost::make_iterator_property_map(
@@ -68,14 +68,14 @@ struct Router::Switches {
   }
 
   /// Appends the links from one switch to another of its part.
-  void append(Vertex from, Vertex to, std::vector<LinkId>& links) const {
+  void append(std::size_t from, std::size_t to, std::vector<LinkId>& links) const {
     if (from == to) {
       return;
     }
     Search& one = searches[from];
     std::call_once(one.done, [&] { search(from, one.by); });
     const auto first = static_cast<std::ptrdiff_t>(links.size());
-    for (Vertex at = to; at != from; at = hops[one.by[local[at]]].from) {
+    for (std::size_t at = to; at != from; at = hops[one.by[local[at]]].from.index()) {
       ULYSIM_CHECK(one.by[local[at]] != kNoHop, "switch {} cannot be reached from switch {}", to, from);
       links.push_back(hops[one.by[local[at]]].link);
     }
@@ -90,7 +90,7 @@ struct Router::Switches {
   std::unique_ptr<Search[]> searches;  ///< by vertex searched from
 };
 
-Router::Router(const std::vector<Hop>& hops, Vertex vertices, std::vector<Port> ports)
+Router::Router(const std::vector<Hop>& hops, std::size_t vertices, std::vector<Port> ports)
     : switches_(std::make_unique<const Switches>(hops, vertices)),
       ports_(std::move(ports)),
       rows_(std::make_unique<Row[]>(ports_.size())) {}
@@ -103,9 +103,9 @@ std::vector<LinkId> Router::compose(std::size_t from, std::size_t to) const {
   }
   for (const Access& out : ports_[from].accesses) {
     for (const Access& in : ports_[to].accesses) {
-      if (switches_->part[out.vertex] == switches_->part[in.vertex]) {
+      if (switches_->part[out.vertex.index()] == switches_->part[in.vertex.index()]) {
         std::vector<LinkId> links = out.up;
-        switches_->append(out.vertex, in.vertex, links);
+        switches_->append(out.vertex.index(), in.vertex.index(), links);
         links.insert(links.end(), in.down.begin(), in.down.end());
         return links;
       }
@@ -137,8 +137,9 @@ Topology assemble(Plan plan) {
     out.node_of_.push_back(port.node);
     out.local_of_.push_back(port.local);
   }
-  out.router_ = std::make_shared<const Router>(plan.hops, plan.vertices, std::move(plan.ports));
+  out.router_ = std::make_shared<const Router>(plan.hops, plan.vertices.size(), std::move(plan.ports));
   out.links_ = std::move(plan.links);
+  out.vertices_ = std::move(plan.vertices);
   out.to_host_ = std::move(plan.to_host);
   out.from_host_ = std::move(plan.from_host);
   out.to_nvme_ = std::move(plan.to_nvme);

@@ -17,7 +17,7 @@ namespace ulysim::topology {
 /// was asked before, and only what is asked for costs time and memory.
 class Router {
  public:
-  Router(const std::vector<Hop>& hops, Vertex vertices, std::vector<Port> ports);
+  Router(const std::vector<Hop>& hops, std::size_t vertices, std::vector<Port> ports);
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,19 @@
 namespace ulysim::topology {
 
 enum class LinkKind : std::uint8_t { nvlink, nic, fabric, pcie, host_memory, nvme };
+inline constexpr std::size_t kLinkKinds = 6;
+
+enum class VertexKind : std::uint8_t { gpu, nvlink_switch, pcie_switch, host, memory, drives, network_switch };
+/// "gpu", "nvlink_switch" …
+[[nodiscard]] const char* name(VertexKind kind);
+
+/// What links join. A NIC is no vertex: its link begins at the PCIe switch that it sits on.
+struct Vertex {
+  std::string name{};  ///< within its node: "gpu 3"
+  VertexKind kind{VertexKind::gpu};
+  std::optional<std::size_t> node{};  ///< nothing: a switch between nodes
+};
+using VertexId = Id<struct VertexTag>;
 
 /// One direction of one link (or of several parallel ones that traffic splits over evenly). Host memory has one
 /// link for both directions: reads and writes share its channels.
@@ -20,7 +34,11 @@ struct Link {
   std::string name{};  ///< "node0.gpu3.nvlink.up"
   LinkKind kind{LinkKind::nvlink};
   Bandwidth capacity{};
+  VertexId from{};
+  VertexId to{};
 };
+/// "nvlink", "nic", "fabric", "pcie", "host_memory", "nvme".
+[[nodiscard]] const char* name(LinkKind kind);
 
 class Router;
 struct Plan;
@@ -36,6 +54,7 @@ class Topology {
  public:
   [[nodiscard]] std::size_t ranks() const { return node_of_.size(); }
   [[nodiscard]] std::span<const Link> links() const { return links_; }
+  [[nodiscard]] std::span<const Vertex> vertices() const { return vertices_; }
   [[nodiscard]] std::size_t node_of(RankId rank) const { return node_of_[rank.index()]; }
   [[nodiscard]] std::size_t local_index(RankId rank) const { return local_of_[rank.index()]; }
   /// Links from GPU `from` to GPU `to`, in order; empty when they are the same.
@@ -54,6 +73,7 @@ class Topology {
  private:
   friend Topology assemble(Plan plan);
   std::vector<Link> links_{};
+  std::vector<Vertex> vertices_{};
   std::vector<std::size_t> node_of_{};
   std::vector<std::size_t> local_of_{};
   std::shared_ptr<const Router> router_{};

@@ -57,8 +57,11 @@ const Node* Node::find(std::string_view key) const {
 }
 
 Node load_file(const std::filesystem::path& path) {
-  const std::string text = read_text(path);
-  return path.extension() == ".json" ? parse_json(text, path.string()) : parse_yaml(text, path.string());
+  return path.extension() == ".json" ? load_json_file(path) : parse_yaml(read_text(path), path.string());
+}
+
+Node load_json_file(const std::filesystem::path& path) {
+  return parse_json(read_text(path), path.string());
 }
 
 }  // namespace ulysim::config

@@ -44,5 +44,7 @@ struct Node {
 /// Reads a file: `.json` as JSON, anything else as YAML. InputError when it cannot be read
 /// (missing, a directory, unreadable, a device that never ends).
 [[nodiscard]] Node load_file(const std::filesystem::path& path);
+/// The same of a file that holds JSON, whatever it is called.
+[[nodiscard]] Node load_json_file(const std::filesystem::path& path);
 
 }  // namespace ulysim::config

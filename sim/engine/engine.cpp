@@ -1,6 +1,7 @@
 #include "sim/engine/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -8,30 +9,8 @@
 #include "sim/engine/simulation.h"
 
 namespace ulysim::engine {
-namespace {
-
-const char* name(topology::LinkKind kind) {
-  switch (kind) {
-    case topology::LinkKind::nvlink:
-      return "nvlink";
-    case topology::LinkKind::nic:
-      return "nic";
-    case topology::LinkKind::fabric:
-      return "fabric";
-    case topology::LinkKind::pcie:
-      return "pcie";
-    case topology::LinkKind::host_memory:
-      return "host_memory";
-    case topology::LinkKind::nvme:
-      return "nvme";
-  }
-  throw InternalError("a link of no kind");
-}
-
-}  // namespace
-
-Simulation::Simulation(const Programs& programs, const Folding& folding, const Machine& machine)
-    : programs_(programs), folding_(folding), machine_(machine), network_(folding.capacities) {
+Simulation::Simulation(const Programs& programs, const Folding& folding, const Machine& machine, LinkLoads loads)
+    : programs_(programs), folding_(folding), machine_(machine), network_(folding.capacities), loads_(loads) {
   const std::size_t ranks = folding.ranks.size();
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     begin_.push_back(left_);
@@ -105,6 +84,9 @@ results::Timeline Simulation::run() {
     }
     finish_all();
     settle_rates();
+    if (loads_ == LinkLoads::recorded) {
+      record_loads();
+    }
   }
   timeline_.end = now_;
   report_links(timeline_);
@@ -151,7 +133,28 @@ void Simulation::report_links(results::Timeline& timeline) {
                               .kind = name(representative.kind),
                               .capacity = representative.capacity.value(),
                               .carried = carried[link],
-                              .links = folding_.links[link].links});
+                              .members = folding_.links[link].members});
+  }
+}
+
+/// The busiest link of each kind tells whether that kind holds the flows back.
+void Simulation::record_loads() {
+  network_.loads(rates_);
+  const auto links = machine_.topology->links();
+  std::array<double, topology::kLinkKinds> busiest{};
+  for (std::size_t i = 0; i < rates_.size(); ++i) {
+    double& most = busiest.at(static_cast<std::size_t>(links[folding_.links[i].representative.index()].kind));
+    most = std::max(most, rates_[i] / folding_.capacities[i]);
+  }
+  timeline_.loads.resize(busiest.size());
+  for (std::size_t kind = 0; kind < busiest.size(); ++kind) {
+    results::LinkLoadCurve& curve = timeline_.loads[kind];
+    curve.kind = name(static_cast<topology::LinkKind>(kind));
+    if (!curve.samples.empty() && curve.samples.back().at == now_) {
+      curve.samples.back().busiest = busiest.at(kind);
+    } else if (curve.samples.empty() ? busiest.at(kind) > 0.0 : curve.samples.back().busiest != busiest.at(kind)) {
+      curve.samples.push_back({.at = now_, .busiest = busiest.at(kind)});
+    }
   }
 }
 
@@ -164,7 +167,7 @@ results::Timeline simulate(const workload::OpGraph& graph, std::span<const workl
                "collectives take {} of {} SMs", machine.host.communication_sms, sms);
   const Folding folding = fold(graph, *machine.topology, options.fold);
   const Programs programs = prepare(graph, schedules, folding, machine);
-  return Simulation(programs, folding, machine).run();
+  return Simulation(programs, folding, machine, options.loads).run();
 }
 
 }  // namespace ulysim::engine

@@ -28,8 +28,12 @@ struct Machine {
   HostCosts host{};
 };
 
+/// Whether Timeline::loads is filled; that costs a look at every link each time that rates change.
+enum class LinkLoads : std::uint8_t { ignored, recorded };
+
 struct Options {
   FoldMode fold{FoldMode::folded};
+  LinkLoads loads{LinkLoads::ignored};
 };
 
 /// Plays one training step, event by event. schedules[r] = unroll(graph, r) for every role; the mesh has as many ranks

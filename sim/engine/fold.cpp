@@ -47,11 +47,11 @@ void add_links(const Colours& colours, const topology::Topology& topology, Foldi
   out.capacities.resize(out.links.size());
   for (std::size_t link = 0; link < colours.link.size(); ++link) {
     LinkClass& link_class = out.links[colours.link[link]];
-    if (link_class.links == 0) {
+    if (link_class.members.empty()) {
       link_class.representative = LinkId(link);
       out.capacities[colours.link[link]] = topology.links()[link].capacity.value();
     }
-    ++link_class.links;
+    link_class.members.emplace_back(link);
   }
 }
 

@@ -50,8 +50,8 @@ struct RankClass {
 };
 
 struct LinkClass {
-  LinkId representative{};
-  std::int64_t links{};
+  LinkId representative{};  ///< the first member
+  std::vector<LinkId> members{};
 };
 
 /// Which ranks, links and transfers are simulated, and for how many others each of them stands.

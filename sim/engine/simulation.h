@@ -22,7 +22,7 @@ namespace ulysim::engine {
 /// chosen by instants. That is also why folded and unfolded runs agree to the picosecond.
 class Simulation {
  public:
-  Simulation(const Programs& programs, const Folding& folding, const Machine& machine);
+  Simulation(const Programs& programs, const Folding& folding, const Machine& machine, LinkLoads loads);
   /// Runs to the end; to be called once.
   [[nodiscard]] results::Timeline run();
 
@@ -82,6 +82,7 @@ class Simulation {
   void handle(const Event& event);
   void settle_rates();
   void report_links(results::Timeline& timeline);
+  void record_loads();
 
   // host_stream.cpp
   void issue(std::uint32_t rank);
@@ -151,6 +152,8 @@ class Simulation {
   std::vector<std::uint32_t> ended_;        ///< lanes whose op has ended, to be finished
   std::vector<std::uint32_t> unrated_;      ///< ranks with kernels to re-rate at the end of the instant
   std::vector<network::FlowNetwork::Handle> completed_;
+  LinkLoads loads_;
+  std::vector<double> rates_;  ///< scratch: what each link class carries now
   results::Timeline timeline_;
 };
 

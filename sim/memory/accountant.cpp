@@ -46,6 +46,27 @@ class Accountant {
             .nvme = usage_of(workload::Space::nvme)};
   }
 
+  std::vector<KindBytes> gpu_kinds_at(std::span<const Instant> instants) const {
+    KindBytes held{};
+    const auto count = [&](const Account& account, std::int64_t copies) {
+      if (account.tensor->space == workload::Space::gpu) {
+        held[static_cast<std::size_t>(account.tensor->kind)] += copies * account.bytes;
+      }
+    };
+    for (const Account& account : accounts_) {
+      count(account, account.persistent);
+    }
+    std::vector<KindBytes> out;
+    std::size_t next = 0;
+    for (const Instant at : instants) {
+      for (; next < entries_.size() && entries_[next].at <= at; ++next) {
+        count(accounts_[entries_[next].account], entries_[next].sign);
+      }
+      out.push_back(held);
+    }
+    return out;
+  }
+
  private:
   void open_accounts() {
     std::vector<std::int64_t> blocks(graph_.templates.size(), 0);
@@ -287,6 +308,11 @@ class Accountant {
 MemoryResult account(const workload::OpGraph& graph, const workload::Schedule& schedule,
                      const results::RankTimeline& rank) {
   return Accountant(graph, schedule, rank).run();
+}
+
+std::vector<KindBytes> gpu_kinds_at(const workload::OpGraph& graph, const workload::Schedule& schedule,
+                                    const results::RankTimeline& rank, std::span<const Instant> instants) {
+  return Accountant(graph, schedule, rank).gpu_kinds_at(instants);
 }
 
 }  // namespace ulysim::memory

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct Sample {
   std::int64_t bytes{};
 };
 
+using KindBytes = std::array<std::int64_t, workload::kMemoryKinds>;  ///< by MemoryKind
+
 /// All copies of one tensor of one template.
 struct Holding {
   std::string name{};  ///< "layer.q"
@@ -30,9 +33,9 @@ struct Holding {
 struct Usage {
   std::vector<Sample> curve{};  ///< by instant, each once, where the bytes may change; holds until the next sample
   std::int64_t peak{};
-  Instant peak_at{};                                           ///< the first instant of the peak
-  std::array<std::int64_t, workload::kMemoryKinds> at_peak{};  ///< by MemoryKind; sums to peak
-  std::vector<Holding> holdings{};                             ///< at the peak, largest first; sums to peak
+  Instant peak_at{};                ///< the first instant of the peak
+  KindBytes at_peak{};              ///< sums to peak
+  std::vector<Holding> holdings{};  ///< at the peak, largest first; sums to peak
 };
 
 struct MemoryResult {
@@ -48,5 +51,9 @@ struct MemoryResult {
 /// allocated is not freed, or the other way round.
 [[nodiscard]] MemoryResult account(const workload::OpGraph& graph, const workload::Schedule& schedule,
                                    const results::RankTimeline& rank);
+
+/// What the same books hold in the GPU's memory at each of `instants`, which ascend.
+[[nodiscard]] std::vector<KindBytes> gpu_kinds_at(const workload::OpGraph& graph, const workload::Schedule& schedule,
+                                                  const results::RankTimeline& rank, std::span<const Instant> instants);
 
 }  // namespace ulysim::memory

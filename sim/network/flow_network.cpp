@@ -114,6 +114,16 @@ double FlowNetwork::rate(Handle handle) {
   return flows_[handle].rate;
 }
 
+void FlowNetwork::loads(std::vector<double>& by_link) {
+  settle();
+  by_link.assign(carried_.size(), 0.0);
+  for (const Handle handle : active_) {
+    for (const Crossing& crossing : flows_[handle].crossings) {
+      by_link[crossing.link] += static_cast<double>(crossing.flows) * flows_[handle].rate;
+    }
+  }
+}
+
 std::span<const double> FlowNetwork::carried() {
   for (const Handle handle : active_) {
     Flow& flow = flows_[handle];

@@ -41,6 +41,8 @@ class FlowNetwork {
   [[nodiscard]] std::size_t active() const { return active_.size(); }
   /// Rate of an active flow's member now, bytes per second.
   [[nodiscard]] double rate(Handle handle);
+  /// By link class, what each member link carries now, bytes per second.
+  void loads(std::vector<double>& by_link);
   /// Wire bytes that each member link of a class has carried so far. Exact sums for completed flows. The span is
   /// good until the next call.
   [[nodiscard]] std::span<const double> carried();

@@ -9,6 +9,7 @@
 
 #include "sim/base/infeasible.h"
 #include "sim/base/quantity.h"
+#include "sim/results/timeline.h"
 
 namespace ulysim::results {
 
@@ -49,7 +50,7 @@ struct MemorySample {
 
 struct LinkLoad {
   std::string name{};
-  std::string kind{};
+  std::string kind{};     ///< "nvlink", "nic" …
   double capacity{};      ///< bytes per second, one direction
   double carried{};       ///< wire bytes over the step
   double utilization{};   ///< carried / (capacity · step time)
@@ -75,13 +76,24 @@ struct NvmeUse {
   Bytes capacity_per_node{};
 };
 
-/// One executed op, for the trace. `stream` indexes `TraceRank::streams`.
+/// One executed op. `stream` indexes the streams of what holds it.
 struct TraceSpan {
   std::string name{};
   std::string purpose{};  ///< category of the event: "attention", "ulysses" …
   std::uint32_t stream{};
   Instant begin{};
   Instant end{};
+};
+
+/// A message, or what one rank of a collective waits for: from a span of one `TraceRank` to a span of another.
+struct TraceFlow {
+  struct End {
+    std::uint32_t rank{};  ///< index in `Trace::ranks`
+    std::uint32_t span{};
+  };
+  std::string name{};
+  End from{};
+  End to{};
 };
 
 /// What one simulated rank did, for all `members` ranks of its class.
@@ -91,6 +103,34 @@ struct TraceRank {
   std::vector<std::string> streams{};  ///< "compute", "ulysses_comm" …
   std::vector<TraceSpan> spans{};
   std::vector<MemorySample> gpu_memory{};
+};
+
+struct Trace {
+  std::vector<TraceRank> ranks{};
+  std::vector<TraceFlow> flows{};
+  std::vector<LinkLoadCurve> loads{};
+};
+
+/// What all streams of a rank do while one layer is worked on in one direction.
+struct LayerPhase {
+  Instant begin{};
+  Instant end{};
+  std::vector<std::string> streams{};
+  std::vector<TraceSpan> spans{};  ///< in order of begin; some reach beyond `begin` or `end`
+  std::int64_t omitted_spans{};    ///< the shortest, where there are too many to be seen
+};
+
+/// A middle layer of the rank that ends last, in its first micro-batch there.
+struct LayerTimeline {
+  std::int64_t layer{};
+  LayerPhase forward{};
+  LayerPhase backward{};  ///< with what is recomputed for it
+};
+
+/// What the bytes of `Figures::memory_curve` are.
+struct MemoryByKind {
+  std::vector<std::string> kinds{};
+  std::vector<std::vector<Bytes>> bytes{};  ///< by sample of the curve, then by kind; each sums to `allocated`
 };
 
 /// All figures of a simulated step. Fractions are of 1; tokens and FLOPs count the whole optimizer step.
@@ -112,6 +152,8 @@ struct Figures {
   std::vector<NamedBytes> memory{};          ///< of the device peak, by kind; sums to peak_gpu_memory
   std::vector<PeakTensor> peak_tensors{};    ///< largest first, at most 20
   std::vector<MemorySample> memory_curve{};  ///< allocated over the step, thinned to a few hundred samples
+  MemoryByKind memory_by_kind{};
+  std::vector<NamedBytes> host_memory{};  ///< of the host's peak, by kind; sums to peak_host_memory_per_node
 
   std::optional<LoadPeak> load_peak{};  ///< where the framework profile knows it
   std::optional<NvmeUse> nvme{};        ///< where the plan uses drives
@@ -127,6 +169,9 @@ struct Figures {
   std::vector<NamedDuration> breakdown{};
   std::string bottleneck{};  ///< what binds, in words: "attention kernels (92% of the step)"
   std::vector<LinkLoad> links{};
+  /// By link of the study's picture of the topology: its class, as an index of `links`; absent where it is not used.
+  std::vector<std::optional<std::uint32_t>> picture_links{};
+  std::optional<LayerTimeline> layer_timeline{};  ///< of models with layers
 
   Fit gpu_fit{Fit::yes};
   Fit host_fit{Fit::yes};
@@ -138,7 +183,7 @@ struct Figures {
   std::optional<double> total_gpu_hours{};
   std::optional<double> total_cost{};
 
-  std::vector<TraceRank> trace{};  ///< empty unless asked for
+  std::optional<Trace> trace{};  ///< where it was asked for
 };
 
 /// What stops a plan from a longer sequence.

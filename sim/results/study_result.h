@@ -51,12 +51,32 @@ struct ScenarioEcho {
   std::int64_t sequence_length{};  ///< of the first plan
   std::optional<std::int64_t> total_tokens{};
   std::optional<double> price_per_gpu_hour{};
+  std::string text{};  ///< as a scenario file that asks for the same; what it leaves open is in the plans' options
+};
+
+/// GPUs, switches, hosts and the links between them, as far as they can be drawn.
+struct TopologyPicture {
+  struct Vertex {
+    std::string name{};
+    std::string kind{};                  ///< "gpu", "network_switch" …
+    std::optional<std::int64_t> node{};  ///< absent: a switch between nodes
+  };
+  struct Link {
+    std::uint32_t from{};  ///< index in `vertices`
+    std::uint32_t to{};
+    std::string kind{};
+    double capacity{};  ///< bytes per second, in this direction
+  };
+  std::vector<Vertex> vertices{};
+  std::vector<Link> links{};
+  std::int64_t omitted_nodes{};
 };
 
 /// What `run` (one plan), `compare` and `maxseq` (all of them) hand to the report writers.
 struct StudyResult {
   ScenarioEcho scenario{};
   ModelInfo model{};
+  TopologyPicture topology{};
   std::vector<PlanResult> plans{};
   std::vector<Parameter> parameters{};
   std::vector<std::string> warnings{};  ///< sentences; figures stand all the same
@@ -95,6 +115,53 @@ struct ValidationSummary {
 struct ValidationResult {
   std::vector<ValidationRow> rows{};
   std::vector<ValidationSummary> summary{};
+};
+
+struct FittedParameter {
+  std::string name{};
+  double value{};
+  std::string unit{};  ///< empty: a plain number
+  std::string source{};
+  std::string kind{};              ///< measured, published, assumed …
+  std::optional<double> spread{};  ///< relative, one sigma, of what it predicts
+};
+
+/// How sure fitted parameters are, and how much one makes up for another.
+struct FitCovariance {
+  std::string part{};  ///< "gemm"
+  std::vector<std::string> parameters{};
+  std::vector<double> values{};
+  std::vector<double> matrix{};  ///< row by row
+};
+
+/// Errors |fitted/measured − 1| of one group of samples.
+struct FitGroup {
+  std::string name{};
+  std::int64_t points{};
+  double median_error{};
+  double p90_error{};
+  double worst_error{};
+  // Of samples that the fit had not seen, where that was tried.
+  std::optional<double> cross_validated_median{};
+  std::optional<double> cross_validated_p90{};
+};
+
+struct FitResidual {
+  std::string group{};
+  std::string label{};
+  double measured{};
+  double fitted{};
+  std::optional<double> cross_validated{};  ///< by a fit that had not seen the sample
+  std::string unit{};
+};
+
+/// What `calibrate fit` found.
+struct FitResult {
+  std::string name{};  ///< of the GPU or machine
+  std::vector<FittedParameter> parameters{};
+  std::vector<FitCovariance> covariances{};
+  std::vector<FitGroup> groups{};
+  std::vector<FitResidual> residuals{};
 };
 
 }  // namespace ulysim::results

@@ -37,18 +37,31 @@ struct RankTimeline {
   std::vector<Span> spans{};
 };
 
+/// A class of links that are used alike.
 struct LinkUse {
-  std::string name{};
+  std::string name{};  ///< of its first member
   std::string kind{};
-  double capacity{};      ///< bytes per second
-  double carried{};       ///< wire bytes over the step
-  std::int64_t links{1};  ///< links of this class
+  double capacity{};              ///< bytes per second of one link
+  double carried{};               ///< wire bytes over the step, by each link
+  std::vector<LinkId> members{};  ///< of the topology, ascending
+};
+
+/// What share of its capacity the busiest link of a kind carries from `at` on.
+struct LoadSample {
+  Instant at{};
+  double busiest{};
+};
+
+struct LinkLoadCurve {
+  std::string kind{};
+  std::vector<LoadSample> samples{};  ///< ascending in `at`; one where the load changes
 };
 
 struct Timeline {
   Instant end{};
   std::vector<RankTimeline> ranks{};
   std::vector<LinkUse> links{};
+  std::vector<LinkLoadCurve> loads{};  ///< by kind of link; empty unless asked for
 };
 
 }  // namespace ulysim::results

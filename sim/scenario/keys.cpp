@@ -82,11 +82,11 @@ const std::vector<Key>& keys() {
       {"optimizer", "offload", {"none", "cpu", "nvme"}, {}},
 
       {"plan", "name", {}, {}},
-      {"plan", "tensor", {}, {}},
-      {"plan", "ulysses", {}, {}},
-      {"plan", "ring", {}, {}},
-      {"plan", "data", {}, {}},
-      {"plan", "pipeline", {}, {}},
+      {"plan", "tensor", {"all"}, {}},
+      {"plan", "ulysses", {"all"}, {}},
+      {"plan", "ring", {"all"}, {}},
+      {"plan", "data", {"all"}, {}},
+      {"plan", "pipeline", {"all"}, {}},
       {"plan", "expert", {}, {}},
       {"plan", "ring_layout", {"contiguous", "zigzag", "striped"}, {}},
       {"plan", "ring_exchange", {"p2p", "all-gather"}, {}},
@@ -96,6 +96,16 @@ const std::vector<Key>& keys() {
       {"plan", "data_replicate", {}, {}},
       {"plan", "head_chunks", {}, {}},
       {"plan", "sequence_chunk", {}, {}},
+
+      {"sweep", "sweep", {}, {}},
+      {"sweep", "base", {}, {}},
+      {"sweep", "axes", {}, {}},
+      {"sweep", "plans", {}, {}},
+
+      {"range", "from", {}, {}},
+      {"range", "to", {}, {}},
+      {"range", "step", {}, {}},
+      {"range", "factor", {}, {}},
   };
   return table;
 }

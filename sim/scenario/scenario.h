@@ -28,6 +28,7 @@ struct PlanEntry {
 /// A study, loaded and resolved: catalogue names looked up, defaults filled in, degrees multiplied out.
 struct Scenario {
   std::string name{};
+  std::string text{};        ///< the document with all overrides, as a scenario file; what is left open stays open
   std::string model_name{};  ///< as written: a catalogue name or a path
   workload::Transformer model{};
   spec::Cluster cluster{};

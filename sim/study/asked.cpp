@@ -1,11 +1,10 @@
 #include "sim/study/asked.h"
 
 #include "sim/study/provenance.h"
-#include "sim/study/study.h"
 
 namespace ulysim::study {
 
-results::StudyResult study_of(const scenario::Scenario& scenario) {
+results::StudyResult study_of(const scenario::Scenario& scenario, const Machine& machine) {
   return {
       .scenario = {.name = scenario.name,
                    .model = scenario.model_name,
@@ -16,8 +15,10 @@ results::StudyResult study_of(const scenario::Scenario& scenario) {
                    .topology = scenario.cluster.network.topology,
                    .sequence_length = scenario.plans.front().plan.sequence_length,
                    .total_tokens = scenario.total_tokens,
-                   .price_per_gpu_hour = scenario.price_per_gpu_hour},
+                   .price_per_gpu_hour = scenario.price_per_gpu_hour,
+                   .text = scenario.text},
       .model = model_info(scenario.model),
+      .topology = machine.drawing.picture,
       .parameters = parameters_of(scenario),
   };
 }

@@ -12,8 +12,8 @@ namespace ulysim::study {
 
 namespace {
 
-results::StudyResult begin(const scenario::Scenario& scenario) {
-  results::StudyResult study = study_of(scenario);
+results::StudyResult begin(const scenario::Scenario& scenario, const Machine& machine) {
+  results::StudyResult study = study_of(scenario, machine);
   // Positions begin anew with each packed document.
   const std::int64_t longest = scenario.plans.front().plan.document_lengths().longest;
   if (beyond_positions(scenario, longest)) {
@@ -53,17 +53,19 @@ void add_plan(const scenario::Scenario& scenario, const Machine& machine, const 
 }  // namespace
 
 results::StudyResult compare(const scenario::Scenario& scenario, const StudyOptions& options) {
-  results::StudyResult study = begin(scenario);
   const Machine machine = build_machine(scenario);
+  results::StudyResult study = begin(scenario, machine);
   for (const scenario::PlanEntry& entry : scenario.plans) {
+    tell(options.on_progress, study.plans.size(), scenario.plans.size());
     add_plan(scenario, machine, entry, options, study);
   }
   return study;
 }
 
 results::StudyResult run(const scenario::Scenario& scenario, const StudyOptions& options) {
-  results::StudyResult study = begin(scenario);
-  add_plan(scenario, build_machine(scenario), scenario.plans.front(), options, study);
+  const Machine machine = build_machine(scenario);
+  results::StudyResult study = begin(scenario, machine);
+  add_plan(scenario, machine, scenario.plans.front(), options, study);
   return study;
 }
 

@@ -5,6 +5,7 @@
 #include "hw_models/cost/cost_model.h"
 #include "hw_models/topology/topology.h"
 #include "sim/scenario/scenario.h"
+#include "sim/study/topology_picture.h"
 
 namespace ulysim::study {
 
@@ -12,6 +13,7 @@ namespace ulysim::study {
 struct Machine {
   topology::Topology topology{};
   std::unique_ptr<cost::CostModel> cost{};
+  Drawing drawing{};
 };
 
 [[nodiscard]] Machine build_machine(const scenario::Scenario& scenario);

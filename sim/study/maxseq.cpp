@@ -126,10 +126,11 @@ std::vector<results::Lift> lifts_of(const scenario::Scenario& scenario, const Ma
 }
 
 results::StudyResult maxseq(const scenario::Scenario& scenario, const StudyOptions& options) {
-  results::StudyResult study = study_of(scenario);
   const Machine machine = build_machine(scenario);
+  results::StudyResult study = study_of(scenario, machine);
   std::vector<std::string> beyond;
   for (const scenario::PlanEntry& entry : scenario.plans) {
+    tell(options.on_progress, study.plans.size(), scenario.plans.size());
     study.plans.push_back(longest_of(scenario, machine, entry, options));
     LongestSequence& longest = *study.plans.back().longest;
     longest.lifts = lifts_of(scenario, machine, entry, longest);

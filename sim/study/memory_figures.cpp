@@ -63,24 +63,30 @@ std::int64_t stranded_bytes(const spec::Framework& framework, const workload::Op
   return 0;
 }
 
-/// Host bytes as the allocator takes them: pinned blocks are powers of two (PyTorch CachingHostAllocator). Weights are
-/// one flat block of a rank (DeepSpeed stage3.py, _create_param_groups_fp16_flat_cpu_memory).
-std::int64_t host_bytes(const spec::Framework& framework, const memory::Usage& host) {
+/// Host bytes of a rank as the allocator takes them: pinned blocks are powers of two (PyTorch CachingHostAllocator).
+/// Weights are one flat block (DeepSpeed stage3.py, _create_param_groups_fp16_flat_cpu_memory).
+memory::KindBytes host_bytes(const spec::Framework& framework, const memory::Usage& host) {
   const auto block = [rounds = framework.pinned_blocks.value == spec::PinnedBlocks::power_of_two](std::int64_t bytes) {
     return rounds && bytes > 0 ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes))) : bytes;
   };
-  std::int64_t sum = 0;
-  std::int64_t weights = 0;
+  constexpr auto kWeights = static_cast<std::size_t>(workload::MemoryKind::weights);
+  memory::KindBytes bytes{};
   for (const memory::Holding& holding : host.holdings) {
-    if (holding.kind == workload::MemoryKind::weights) {
-      weights += holding.bytes;
-    } else if (holding.pinned && holding.count > 0) {
-      sum += block(holding.bytes / holding.count) * holding.count;
-    } else {
-      sum += holding.bytes;
+    const auto kind = static_cast<std::size_t>(holding.kind);
+    const bool blocks = kind != kWeights && holding.pinned && holding.count > 0;
+    bytes.at(kind) += blocks ? block(holding.bytes / holding.count) * holding.count : holding.bytes;
+  }
+  bytes[kWeights] = block(bytes[kWeights]);
+  return bytes;
+}
+
+void set_host_memory(const memory::KindBytes& of_a_rank, std::int64_t ranks, results::Figures& figures) {
+  for (std::size_t kind = 0; kind < of_a_rank.size(); ++kind) {
+    if (const Bytes bytes(of_a_rank.at(kind) * ranks); bytes.value() > 0) {
+      figures.host_memory.push_back({.name = name(static_cast<workload::MemoryKind>(kind)), .bytes = bytes});
+      figures.peak_host_memory_per_node += bytes;
     }
   }
-  return sum + block(weights);
 }
 
 /// Ranks of a node read the checkpoint side by side.
@@ -163,7 +169,7 @@ void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& e
     figures.peak_tensors.push_back({.name = h.name, .kind = name(h.kind), .bytes = Bytes(h.bytes), .count = h.count});
   }
   figures.memory_curve = thinned(books.gpu.curve, books.gpu.peak_at);
-  figures.peak_host_memory_per_node = Bytes(host_bytes(f, books.host) * scenario.cluster.gpus_per_node());
+  set_host_memory(host_bytes(f, books.host), scenario.cluster.gpus_per_node(), figures);
   figures.host_memory_capacity_per_node = scenario.cluster.usable_host_memory_per_node();
   figures.load_peak = load_peak(scenario, entry, graph.mesh);
   if (const std::optional<Bytes> drives = scenario.cluster.usable_nvme_per_node(); drives && entry.plan.uses_nvme()) {
@@ -174,6 +180,26 @@ void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& e
   figures.gpu_fit = fit_of(figures.peak_gpu_memory, figures.gpu_memory_capacity, f.risky_margin.value);
   figures.host_fit =
       fit_of(figures.peak_host_memory_per_node, figures.host_memory_capacity_per_node, f.risky_margin.value);
+}
+
+void set_memory_by_kind(const workload::OpGraph& graph, const workload::Schedule& schedule,
+                        const results::RankTimeline& rank, results::Figures& figures) {
+  std::vector<Instant> instants;
+  for (const results::MemorySample& sample : figures.memory_curve) {
+    instants.push_back(sample.at);
+  }
+  const std::vector<memory::KindBytes> held = memory::gpu_kinds_at(graph, schedule, rank, instants);
+  results::MemoryByKind& out = figures.memory_by_kind;
+  out.bytes.resize(held.size());
+  for (std::size_t kind = 0; kind < workload::kMemoryKinds; ++kind) {
+    if (std::all_of(held.begin(), held.end(), [&](const auto& bytes) { return bytes.at(kind) == 0; })) {
+      continue;
+    }
+    out.kinds.emplace_back(name(static_cast<workload::MemoryKind>(kind)));
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      out.bytes[i].emplace_back(held[i].at(kind));
+    }
+  }
 }
 
 }  // namespace ulysim::study

@@ -12,4 +12,8 @@ namespace ulysim::study {
 void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& entry, const workload::OpGraph& graph,
                 const memory::MemoryResult& books, results::Figures& figures);
 
+/// What the samples of `figures.memory_curve` are made of. Requires set_memory with the books of this rank.
+void set_memory_by_kind(const workload::OpGraph& graph, const workload::Schedule& schedule,
+                        const results::RankTimeline& rank, results::Figures& figures);
+
 }  // namespace ulysim::study

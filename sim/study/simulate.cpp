@@ -11,6 +11,7 @@
 #include "sim/strategies/strategy.h"
 #include "sim/study/breakdown.h"
 #include "sim/study/communication.h"
+#include "sim/study/layer_timeline.h"
 #include "sim/study/memory_figures.h"
 #include "sim/study/step_options.h"
 #include "sim/study/trace.h"
@@ -27,16 +28,20 @@ strategies::PlanContext context_of(const scenario::Scenario& scenario, const sce
   return {.model = &scenario.model, .framework = &entry.framework, .plan = &entry.plan};
 }
 
-/// The books of the rank class that peaks highest.
-memory::MemoryResult highest_books(const Stages& stages) {
-  std::optional<memory::MemoryResult> highest;
+struct Books {
+  const results::RankTimeline* rank{};
+  memory::MemoryResult memory{};
+};
+/// Those of the rank class that peaks highest.
+Books highest_books(const Stages& stages) {
+  Books highest;
   for (const results::RankTimeline& rank : stages.timeline.ranks) {
     memory::MemoryResult books = memory::account(stages.parallel, stages.schedule_of(rank), rank);
-    if (!highest || books.gpu.peak > highest->gpu.peak) {
-      highest = std::move(books);
+    if (highest.rank == nullptr || books.gpu.peak > highest.memory.gpu.peak) {
+      highest = {.rank = &rank, .memory = std::move(books)};
     }
   }
-  return *std::move(highest);
+  return highest;
 }
 
 std::string percent(Duration part, Duration whole) {
@@ -104,7 +109,7 @@ std::vector<results::LinkLoad> link_loads(const results::Timeline& timeline) {
                      .capacity = link.capacity,
                      .carried = link.carried,
                      .utilization = time > 0 ? link.carried / (link.capacity * time) : 0.0,
-                     .links = link.links});
+                     .links = static_cast<std::int64_t>(link.members.size())});
   }
   return loads;
 }
@@ -149,7 +154,7 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
   const Duration step = stages.timeline.end - Instant{};
   if (options.detail == Detail::memory) {
     results::Figures figures{.step_time = step};
-    set_memory(scenario, entry, stages.parallel, highest_books(stages), figures);
+    set_memory(scenario, entry, stages.parallel, highest_books(stages).memory, figures);
     return figures;
   }
   const auto gpus = static_cast<double>(scenario.cluster.gpus);
@@ -174,9 +179,13 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
       .communication_by_purpose = std::move(communication.by_purpose),
       .bottleneck = bottleneck_of(entry.plan, breakdown, step),
       .links = link_loads(stages.timeline),
+      .picture_links = classes_of(machine.drawing, stages.timeline),
+      .layer_timeline = layer_timeline_of(stages.parallel, stages.schedule_of(last), last),
   };
   figures.breakdown = std::move(breakdown.parts);
-  set_memory(scenario, entry, stages.parallel, highest_books(stages), figures);
+  const Books books = highest_books(stages);
+  set_memory(scenario, entry, stages.parallel, books.memory, figures);
+  set_memory_by_kind(stages.parallel, stages.schedule_of(*books.rank), *books.rank, figures);
   set_totals(scenario, entry, figures);
   set_sequence_costs(entry, stages, trained, figures);
   if (options.detail == Detail::trace) {
@@ -267,7 +276,7 @@ std::vector<Infeasible> check(const scenario::Scenario& scenario, const scenario
 }
 
 std::unique_ptr<Stages> run_stages(const scenario::Scenario& scenario, const Machine& machine,
-                                   const scenario::PlanEntry& entry, Stage stage) {
+                                   const scenario::PlanEntry& entry, Stage stage, Detail detail) {
   auto stages = std::make_unique<Stages>();
   stages->logical = workload::build_training_step(scenario.model, step_options(scenario.model, entry));
   if (stage == Stage::logical) {
@@ -288,7 +297,8 @@ std::unique_ptr<Stages> run_stages(const scenario::Scenario& scenario, const Mac
           .issue_time = entry.framework.issue_time_per_kernel.value,
           // Sixteen or so of a GPU's hundred; a device of few units keeps half of them for compute.
           .communication_sms = std::min(entry.framework.communication_sms.value, scenario.cluster.gpu.sms.value / 2)}};
-  stages->timeline = engine::simulate(stages->parallel, stages->schedules, hardware, {});
+  const auto loads = detail == Detail::trace ? engine::LinkLoads::recorded : engine::LinkLoads::ignored;
+  stages->timeline = engine::simulate(stages->parallel, stages->schedules, hardware, {.loads = loads});
   return stages;
 }
 
@@ -322,7 +332,7 @@ results::PlanResult simulate(const scenario::Scenario& scenario, const Machine& 
   if (!result.infeasible.empty()) {
     return result;
   }
-  const std::unique_ptr<Stages> stages = run_stages(scenario, machine, entry, Stage::timeline);
+  const std::unique_ptr<Stages> stages = run_stages(scenario, machine, entry, Stage::timeline, options.detail);
   result.figures = figures_of(scenario, machine, entry, *stages, options);
   explain_fit(result);
   return result;

@@ -24,9 +24,11 @@ struct Stages {
     return schedules[rank.role];
   }
 };
-/// Requires that every check() of the plan is empty. Fills what `stage` needs and what stands before it.
+/// Requires that every check() of the plan is empty. Fills what `stage` needs and what stands before it; the loads of
+/// links in the timeline when `detail` is that of traces.
 [[nodiscard]] std::unique_ptr<Stages> run_stages(const scenario::Scenario& scenario, const Machine& machine,
-                                                 const scenario::PlanEntry& entry, Stage stage);
+                                                 const scenario::PlanEntry& entry, Stage stage,
+                                                 Detail detail = Detail::figures);
 
 /// Why the plan cannot run; empty when it can.
 [[nodiscard]] std::vector<Infeasible> check(const scenario::Scenario& scenario, const scenario::PlanEntry& entry);

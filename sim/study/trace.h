@@ -9,10 +9,10 @@
 
 namespace ulysim::study {
 
-/// Every span of every simulated rank class, named for people ("layer 3 attention").
-[[nodiscard]] std::vector<results::TraceRank> trace_of(const workload::OpGraph& graph,
-                                                       std::span<const workload::Schedule> schedules,
-                                                       const results::Timeline& timeline);
+/// Every span of every simulated rank class, named for people ("layer 3 attention"), with its GPU's memory; what goes
+/// from class to class; the load of the links. Between ranks of one class nothing is drawn: they are one track.
+[[nodiscard]] results::Trace trace_of(const workload::OpGraph& graph, std::span<const workload::Schedule> schedules,
+                                      const results::Timeline& timeline);
 
 /// "layer 3 forward attention": what an op of a role's schedule is called in traces and explanations.
 [[nodiscard]] std::string label_of(const workload::OpGraph& graph, const workload::Schedule& schedule, std::size_t op);

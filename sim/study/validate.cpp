@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/check.h"
+#include "sim/study/asked.h"
 #include "sim/study/maxseq.h"
 #include "sim/study/study.h"
 #include "sim/study/validate_file.h"
@@ -182,7 +183,8 @@ ValidationRow score(const Measurement& row, const std::string& source) {
 
 }  // namespace
 
-results::ValidationResult validate(std::span<const fs::path> paths, const fs::path& data) {
+results::ValidationResult validate(std::span<const fs::path> paths, const fs::path& data,
+                                   const OnProgress& on_progress) {
   std::vector<fs::path> files;
   const fs::path shipped = data / "scenarios" / "published";
   for (const fs::path& path : paths.empty() ? std::span<const fs::path>(&shipped, 1) : paths) {
@@ -202,9 +204,14 @@ results::ValidationResult validate(std::span<const fs::path> paths, const fs::pa
     }
   }
   diagnostics.throw_if_any();
+  std::size_t total = 0;
+  for (const Publication& publication : publications) {
+    total += publication.rows.size();
+  }
   results::ValidationResult result;
   for (const Publication& publication : publications) {
     for (const Measurement& row : publication.rows) {
+      tell(on_progress, result.rows.size(), total);
       result.rows.push_back(score(row, publication.name));
     }
   }

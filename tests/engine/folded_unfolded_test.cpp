@@ -124,7 +124,7 @@ void expect_equal_spans(const results::RankTimeline& a, const results::RankTimel
 double carried(const results::Timeline& timeline) {
   double sum = 0;
   for (const results::LinkUse& link : timeline.links) {
-    sum += link.carried * static_cast<double>(link.links);
+    sum += link.carried * static_cast<double>(link.members.size());
   }
   return sum;
 }

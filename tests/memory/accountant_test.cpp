@@ -86,14 +86,23 @@ struct TwoBlocks {
                            }});
   }
 
-  MemoryResult run() const {
-    const workload::Schedule schedule = workload::unroll(graph, 0);
+  [[nodiscard]] static results::RankTimeline one_after_the_other(const workload::Schedule& schedule) {
     results::RankTimeline rank;
     for (std::size_t op = 0; op < schedule.ops.size(); ++op) {
       const auto begin = static_cast<std::int64_t>(op) * 10;
       rank.spans.push_back({.begin = Instant(begin), .end = Instant(begin + 10)});
     }
-    return account(graph, schedule, rank);
+    return rank;
+  }
+
+  MemoryResult run() const {
+    const workload::Schedule schedule = workload::unroll(graph, 0);
+    return account(graph, schedule, one_after_the_other(schedule));
+  }
+
+  std::vector<KindBytes> kinds_at(std::vector<Instant> instants) const {
+    const workload::Schedule schedule = workload::unroll(graph, 0);
+    return gpu_kinds_at(graph, schedule, one_after_the_other(schedule), instants);
   }
 };
 
@@ -119,6 +128,17 @@ TEST(Accountant, SaysWhatIsAliveAtThePeak) {
   EXPECT_EQ(result.gpu.holdings[1].count, 2);
   EXPECT_EQ(result.host.peak, 14);
   EXPECT_THAT(names(result.host), ElementsAre(Pair("layer.stash", 14)));
+}
+
+TEST(Accountant, SaysWhatTheCurveIsMadeOf) {
+  const auto held = TwoBlocks().kinds_at({Instant(0), Instant(9), Instant(20), Instant(59), Instant(60)});
+  std::vector<std::pair<std::int64_t, std::int64_t>> seen;
+  for (const KindBytes& kinds : held) {
+    seen.emplace_back(kinds[static_cast<std::size_t>(MemoryKind::weights)],
+                      kinds[static_cast<std::size_t>(MemoryKind::activations)]);
+  }
+  // The samples of the curve above, and two between them; the stash is not the GPU's.
+  EXPECT_THAT(seen, ElementsAre(Pair(2000, 100), Pair(2000, 100), Pair(2000, 360), Pair(2000, 130), Pair(2000, 0)));
 }
 
 TEST(Accountant, FreesBeforeItAllocatesAtOneInstant) {

@@ -205,5 +205,20 @@ TEST(FlowNetworkProperty, stopping_the_clock_does_not_move_a_completion) {
   }
 }
 
+TEST(FlowNetwork, tells_what_each_link_carries_now) {
+  // Links of 30 and 10 GB/s; one flow crosses both, another the first alone, on which two of its members run:
+  // max-min gives the first 10 GB/s (the second link), the others 10 each.
+  FlowNetwork network({30e9, 10e9});
+  const std::vector<Crossing> both{{.link = 0, .flows = 1}, {.link = 1, .flows = 1}};
+  const std::vector<Crossing> twice{{.link = 0, .flows = 2}};
+  std::vector<double> loads;
+  network.loads(loads);
+  EXPECT_EQ(loads, (std::vector<double>{0.0, 0.0})) << "idle";
+  network.start(both, 1e9);
+  network.start(twice, 1e9);
+  network.loads(loads);
+  EXPECT_EQ(loads, (std::vector<double>{30e9, 10e9}));
+}
+
 }  // namespace
 }  // namespace ulysim::network::testing

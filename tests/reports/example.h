@@ -26,6 +26,8 @@ inline results::Figures figures(std::int64_t step, std::int64_t exposed, std::in
   f.memory = {{"weights", Bytes(2 * kGiB)}, {"logits", Bytes((memory_gib - 2) * kGiB)}};
   f.peak_tensors = {{"logits", "logits", Bytes(kGiB), 2}};
   f.memory_curve = {{Instant(0), Bytes(kGiB)}, {Instant(kSecond), Bytes(2 * kGiB)}};
+  f.memory_by_kind = {.kinds = {"weights", "logits"}, .bytes = {{Bytes(kGiB), Bytes()}, {Bytes(kGiB), Bytes(kGiB)}}};
+  f.host_memory = {{"checkpoints", Bytes(512 * kGiB)}};
   f.communication = {{"all_to_all", Bytes(1'000'000), Duration(2 * exposed * kSecond), Duration(exposed * kSecond)}};
   f.communication_by_purpose = {
       {"ulysses", Bytes(1'000'000), Duration(2 * exposed * kSecond), Duration(exposed * kSecond)}};
@@ -34,6 +36,15 @@ inline results::Figures figures(std::int64_t step, std::int64_t exposed, std::in
                  {"exposed_communication", Duration(exposed * kSecond)}};
   f.bottleneck = "attention kernels";
   f.links = {{"nvlink", "nvlink", 450e9, 45e9, 0.1, 8}};
+  f.picture_links = {0, std::nullopt};
+  f.layer_timeline = {
+      .layer = 16,
+      .forward = {.begin = Instant(kSecond),
+                  .end = Instant(3 * kSecond),
+                  .streams = {"compute", "ulysses_comm"},
+                  .spans = {{"q_proj", "gemm", 0, Instant(kSecond), Instant(2 * kSecond)},
+                            {"all_to_all_q", "ulysses", 1, Instant(2 * kSecond), Instant(3 * kSecond)}}},
+      .backward = {.begin = Instant(4 * kSecond), .end = Instant(5 * kSecond), .omitted_spans = 7}};
   f.gpu_fit = memory_gib > 80 ? results::Fit::no : memory_gib > 78 ? results::Fit::risky : results::Fit::yes;
   return f;
 }
@@ -47,7 +58,8 @@ inline results::StudyResult example() {
                                           .nodes = 1,
                                           .gpus = 8,
                                           .topology = "rail-optimized",
-                                          .sequence_length = 800'000},
+                                          .sequence_length = 800'000,
+                                          .text = "scenario: example\nmodel: llama-3.1-8b\n"},
                              .model = {.name = "llama-3.1-8b",
                                        .model_type = "llama",
                                        .parameters = 8'030'261'248,
@@ -63,6 +75,9 @@ inline results::StudyResult example() {
                                        .attention = "grouped-query",
                                        .mlp = "gated",
                                        .ulysses_degrees = {1, 2, 4, 8, 16, 32}},
+                             .topology = {.vertices = {{"gpu 0", "gpu", 0}, {"spine", "network_switch", std::nullopt}},
+                                          .links = {{0, 1, "nvlink", 450e9}, {1, 0, "nvlink", 450e9}},
+                                          .omitted_nodes = 3},
                              .parameters = {{"gpu.h100-sxm.memory", "80GiB", "data sheet", "datasheet", 0.01}}};
   study.plans = {
       {.name = "ulysses=8", .options = {{"ulysses", "8"}}, .global_batch = 1, .figures = figures(100, 2, 60)},

@@ -57,17 +57,18 @@ TEST(Golden, Csv) {
 TEST(Golden, Trace) {
   results::StudyResult study = example();
   study.plans.resize(1);
-  study.plans[0].figures->trace = {
-      {.name = "rank 0 (of 8 alike)",
-       .members = 8,
-       .streams = {"compute", "ulysses_comm"},
-       .spans = {{.name = "layer 0 attention", .purpose = "attention", .stream = 0, .end = Instant(1'234'567)},
-                 {.name = "all_to_all \"q\"",
-                  .purpose = "ulysses",
-                  .stream = 1,
-                  .begin = Instant(1'234'567),
-                  .end = Instant(2'000'499)}},
-       .gpu_memory = {{Instant(0), Bytes(kGiB)}}}};
+  study.plans[0].figures->trace = results::Trace{
+      .ranks = {
+          {.name = "rank 0 (of 8 alike)",
+           .members = 8,
+           .streams = {"compute", "ulysses_comm"},
+           .spans = {{.name = "layer 0 attention", .purpose = "attention", .stream = 0, .end = Instant(1'234'567)},
+                     {.name = "all_to_all \"q\"",
+                      .purpose = "ulysses",
+                      .stream = 1,
+                      .begin = Instant(1'234'567),
+                      .end = Instant(2'000'499)}},
+           .gpu_memory = {{Instant(0), Bytes(kGiB)}}}}};
   expect_golden("reports/study_trace.golden", written("trace", study));
 }
 

@@ -125,7 +125,8 @@ TEST(Csv, ANameIsNeverAFormula) {
 TEST(Trace, IsJsonWhateverAnOpIsCalled) {
   results::StudyResult study = example();
   study.plans[0].name = "quote \" backslash \\ newline \n end";
-  study.plans[0].figures->trace = {{.name = "rank 0", .streams = {"compute"}, .spans = {{.name = "</script>\x01"}}}};
+  study.plans[0].figures->trace =
+      results::Trace{.ranks = {{.name = "rank 0", .streams = {"compute"}, .spans = {{.name = "</script>\x01"}}}}};
   const config::Node root = config::parse_json(written("trace", study), "trace.json");
   EXPECT_EQ(root.find("traceEvents")->items.size(), 4U) << "three names and one op";
 }
@@ -133,9 +134,10 @@ TEST(Trace, IsJsonWhateverAnOpIsCalled) {
 TEST(Trace, OpsThatFollowEachOtherNeverOverlap) {
   // 1.5 ns and then to 2.4 ns: each instant rounded for itself, the first op ends where the second begins.
   results::StudyResult study = example();
-  study.plans[0].figures->trace = {
-      {.streams = {"s"},
-       .spans = {{.name = "a", .end = Instant(1'500)}, {.name = "b", .begin = Instant(1'500), .end = Instant(2'400)}}}};
+  study.plans[0].figures->trace =
+      results::Trace{.ranks = {{.streams = {"s"},
+                                .spans = {{.name = "a", .end = Instant(1'500)},
+                                          {.name = "b", .begin = Instant(1'500), .end = Instant(2'400)}}}}};
   const std::string text = written("trace", study);
   EXPECT_THAT(text, HasSubstr(R"("ts":0.000,"dur":0.002)"));
   EXPECT_THAT(text, HasSubstr(R"("ts":0.002,"dur":0.000)"));

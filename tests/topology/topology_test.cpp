@@ -251,5 +251,54 @@ TEST(Requires, AKnownTopologyAndWholeGpusPerNode) {
   EXPECT_THROW(std::ignore = build(cluster), InternalError);
 }
 
+/// Where a route begins and ends, and that its links meet in between.
+void expect_chain(const Topology& topology, std::span<const LinkId> links, VertexId from, VertexId to) {
+  VertexId at = from;
+  for (const LinkId id : links) {
+    const Link& link = topology.links()[id.index()];
+    EXPECT_EQ(link.from, at) << link.name;
+    at = link.to;
+  }
+  EXPECT_EQ(at, to);
+}
+
+VertexId vertex(const Topology& topology, std::size_t node, const std::string& name) {
+  for (std::size_t i = 0; i < topology.vertices().size(); ++i) {
+    if (topology.vertices()[i].node == node && topology.vertices()[i].name == name) {
+      return VertexId(i);
+    }
+  }
+  ADD_FAILURE() << "node " << node << " has no " << name;
+  return {};
+}
+
+TEST(Vertices, TheLinksOfARouteMeetEndToEnd) {
+  for (const char* fabric : {"rail-optimized", "fat-tree"}) {
+    const Topology topology = build(small(3, fabric));
+    const auto gpu = [&](int rank) {
+      return vertex(topology, static_cast<std::size_t>(rank) / 4, "gpu " + std::to_string(rank % 4));
+    };
+    for (int from = 0; from < 12; ++from) {
+      for (int to = 0; to < 12; ++to) {
+        expect_chain(topology, topology.route(RankId(from), RankId(to)), gpu(from), gpu(to));
+      }
+      expect_chain(topology, topology.to_host(RankId(from)), gpu(from),
+                   vertex(topology, static_cast<std::size_t>(from) / 4, "memory"));
+    }
+  }
+}
+
+TEST(Vertices, OfANodeAreNamedAndThoseBetweenNodesBelongToNone) {
+  const Topology topology = build(small(2));
+  // 4 GPUs, 2 PCIe switches, NVSwitch, host, memory a node; 4 rails and their spine.
+  EXPECT_EQ(topology.vertices().size(), 2U * 9U + 5U);
+  int between = 0;
+  for (const Vertex& one : topology.vertices()) {
+    between += one.node ? 0 : 1;
+    EXPECT_EQ(one.kind == VertexKind::network_switch, !one.node) << one.name;
+  }
+  EXPECT_EQ(between, 5);
+}
+
 }  // namespace
 }  // namespace ulysim::topology
