@@ -156,6 +156,7 @@ struct Framework {
   Sourced<GatherUnit> gather_unit{};
   Sourced<double> gathered_weight_bytes{.value = 2};  ///< per element on the wire and while gathered
   Sourced<std::int64_t> last_unit_stays_gathered{};   ///< 1: final norm and head, from forward to backward
+  Sourced<std::int64_t> root_unit_stays_gathered{};   ///< 1: embedding, final norm and head, all through the step
   /// Below ZeRO-3, which always overlaps; 0: reduced after the whole backward, and stage 2, which must reduce as
   /// gradients come, on the stream that computes.
   Sourced<std::int64_t> overlap_gradient_reduction{.value = 1};
@@ -172,6 +173,9 @@ struct Framework {
   Sourced<std::int64_t> ring_gradient_extra_send{.value = 1};  ///< 1: R sends bring dK, dV home; 0: R − 1 do
   Sourced<std::int64_t> ring_repeats_kv{};                     ///< 1: K, V are repeated to the query heads beforehand
   Sourced<std::int64_t> ring_keeps_received{};  ///< 1: every K, V received and every partial output stays to the end
+  /// Of gathered K, V: 1: attention goes on rank by rank and merges, and dK, dV travel round; 0: one call, and a
+  /// reduce-scatter.
+  Sourced<std::int64_t> ring_steps_through_gathered{};
 
   // Bytes per parameter of the shard.
   Sourced<double> weight_bytes{};
@@ -212,6 +216,7 @@ struct Framework {
   Sourced<Duration> issue_time_per_kernel{};
   Sourced<std::int64_t> pipeline_exchange_drains_host{};  ///< 1: each exchange between stages waits for the device
   Sourced<std::int64_t> pipeline_keeps_outputs{};         ///< 1: the last stage holds all logits until the step ends
+  Sourced<std::int64_t> pipeline_receive_buffers{};       ///< 1: one for each micro-batch and message, kept all the time
   Sourced<std::int64_t> sync_per_attention{};             ///< times that an attention call drains the stream
   Sourced<Duration> fixed_time_per_micro_step{};
   Sourced<Duration> fixed_time_per_step{};

@@ -81,6 +81,7 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "gather_unit", out.gather_unit, Words{gather_unit});
   read_sourced_or_default(map, "gathered_weight_bytes", out.gathered_weight_bytes, kPerElement);
   read_sourced_or_default(map, "last_unit_stays_gathered", out.last_unit_stays_gathered, kFlag);
+  read_sourced_or_default(map, "root_unit_stays_gathered", out.root_unit_stays_gathered, kFlag);
   read_sourced_or_default(map, "overlap_gradient_reduction", out.overlap_gradient_reduction, kFlag);
   read_sourced_or_default(map, "overlap_parameter_gather", out.overlap_parameter_gather, kFlag);
   read_sourced_or_default(map, "overlap_tensor_forward", out.overlap_tensor_forward, kFlag);
@@ -90,6 +91,7 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "ring_gradient_extra_send", out.ring_gradient_extra_send, kFlag);
   read_sourced_or_default(map, "ring_repeats_kv", out.ring_repeats_kv, kFlag);
   read_sourced_or_default(map, "ring_keeps_received", out.ring_keeps_received, kFlag);
+  read_sourced_or_default(map, "ring_steps_through_gathered", out.ring_steps_through_gathered, kFlag);
   read_sourced_or_default(map, "optimizer_transient_bytes", out.optimizer_transient_bytes, kPerElement);
   read_sourced_or_default(map, "optimizer_chunk_elements", out.optimizer_chunk_elements, kElements);
   read_sourced_or_default(map, "host_pinned_bytes", out.host_pinned_bytes, kPerElement);
@@ -101,6 +103,7 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_if_there(map, "checkpoint_offload_stash", out.checkpoint_offload_stash, kFew);
   read_sourced_or_default(map, "pipeline_exchange_drains_host", out.pipeline_exchange_drains_host, kFlag);
   read_sourced_or_default(map, "pipeline_keeps_outputs", out.pipeline_keeps_outputs, kFlag);
+  read_sourced_or_default(map, "pipeline_receive_buffers", out.pipeline_receive_buffers, kFlag);
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ class Assignment {
         kept_outputs_(context.framework->pipeline_keeps_outputs.value != 0 && !context.plan->tiled_loss
                           ? context.plan->accumulation
                           : 0),
+        receive_buffers_(context.framework->pipeline_receive_buffers.value != 0 ? context.plan->accumulation : 0),
         parts_(stages_ * context.plan->virtual_stages) {
     const std::vector<std::int64_t> layers = layers_of_parts(context.model->layers, parts_);
     for (std::int64_t part = 0; part < parts_; ++part) {
@@ -107,6 +108,9 @@ class Assignment {
             .host_waits = !send && host_waits_};
       (send ? op.reads : op.writes).push_back(id);
       end.body(phase).ops.push_back(std::move(op));
+      if (!send && receive_buffers_ > 0) {
+        keep_buffers(end, id);
+      }
     };
     if (sends) {
       add(Phase::forward, "x", Port::output, Port::input);
@@ -117,6 +121,17 @@ class Assignment {
     }
     graph_.templates.push_back(std::move(end));
     return TemplateId(graph_.templates.size() - 1);
+  }
+
+  /// What is received comes into buffers, one for each micro-batch, that are there all the time (PyTorch
+  /// distributed/pipelining/stage.py, args_recv_info and grad_recv_info).
+  void keep_buffers(BlockTemplate& end, TensorId received) const {
+    Tensor buffers = like(end.tensor(received), end.tensor(received).name + "_buffers");
+    buffers.element_bytes *= receive_buffers_;
+    buffers.kind = MemoryKind::communication_buffers;
+    buffers.persistent = true;
+    end.tensor(received).shared = true;
+    end.add(std::move(buffers));
   }
 
   /// The last stage holds the logits of all micro-batches until the step ends, to hand them over as one.
@@ -304,7 +319,8 @@ class Assignment {
   OpGraph& graph_;
   std::int64_t stages_;
   bool host_waits_;
-  std::int64_t kept_outputs_;  ///< micro-batches
+  std::int64_t kept_outputs_;     ///< micro-batches
+  std::int64_t receive_buffers_;  ///< of each message; 0: as they come
   std::int64_t parts_;
   std::vector<std::int32_t> part_of_block_;
   std::vector<TemplateId> ends_in_;                              ///< by part
