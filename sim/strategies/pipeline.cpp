@@ -7,6 +7,7 @@
 #include "sim/strategies/rewrite.h"
 #include "sim/strategies/stages.h"
 #include "sim/strategies/strategy.h"
+#include "sim/workload/training_step.h"
 
 namespace ulysim::strategies {
 
@@ -263,17 +264,19 @@ class Assignment {
     }
   }
 
-  /// Elements of the weights that a stage holds.
-  [[nodiscard]] std::int64_t parameters_of(const Role& role) const {
+  /// Elements of the weights that a stage trains.
+  [[nodiscard]] TrainedElements trained_by(const Role& role) const {
     std::vector<bool> counted(part_of_block_.size() + static_cast<std::size_t>(2 * parts_) + 1, false);
-    std::int64_t sum = 0;
+    TrainedElements sum;
     for (const Instance& instance : role.program) {
       if (counted[static_cast<std::size_t>(instance.block)]) {
         continue;
       }
       counted[static_cast<std::size_t>(instance.block)] = true;
       for (const Tensor& tensor : graph_.of(instance).tensors) {
-        sum += tensor.parameter && !tensor.frozen && !tensor.shared ? global_elements(tensor) : 0;
+        if (tensor.parameter && !tensor.frozen && !tensor.shared) {
+          (tensor.find(Dim::experts) != nullptr ? sum.of_experts : sum.dense) += global_elements(tensor);
+        }
       }
     }
     return sum;
@@ -290,22 +293,25 @@ class Assignment {
       instance.block = behind;
       graph_.roles[role].program.push_back(instance);
     }
-    std::vector<std::pair<std::int64_t, TemplateId>> known;
+    std::vector<std::pair<TrainedElements, TemplateId>> known;
     for (Role& role : graph_.roles) {
-      const std::int64_t parameters = parameters_of(role);
-      auto same = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == parameters; });
+      const TrainedElements trained = trained_by(role);
+      auto same = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == trained; });
       if (same == known.end()) {
         BlockTemplate own = model;
         for (Tensor& tensor : own.tensors) {
-          tensor.find(Dim::elements)->size = parameters;
+          const Extent* experts = tensor.find(Dim::experts);
+          tensor.find(Dim::elements)->size = experts != nullptr  ? trained.of_experts / experts->size
+                                             : tensor.persistent ? trained.dense
+                                                                 : trained.dense + trained.of_experts;
         }
         if (known.empty()) {
           graph_.templates[update.block_template.index()] = std::move(own);
-          known.emplace_back(parameters, update.block_template);
+          known.emplace_back(trained, update.block_template);
         } else {
           own.name += fmt::format("_{}", known.size());
           graph_.templates.push_back(std::move(own));
-          known.emplace_back(parameters, TemplateId(graph_.templates.size() - 1));
+          known.emplace_back(trained, TemplateId(graph_.templates.size() - 1));
         }
         same = known.end() - 1;
       }

@@ -76,7 +76,7 @@ class BlockPass {
             .work = CollectiveWork{.kind = CollectiveKind::send_recv, .axes = {kRing}},
             .reads = std::move(from),
             .writes = std::move(to),
-            .stream = Stream::ring_comm,
+            .stream = context_.framework->ring_overlaps.value != 0 ? Stream::ring_comm : Stream::compute,
             .purpose = Purpose::ring,
             .region = served.region,
             .loop = served.loop,

@@ -255,6 +255,17 @@ TEST_F(RefusedFramework, AWordThatIsNone) {
               ElementsAre(HasSubstr("did you mean 'every-second-gemm'")));
 }
 
+TEST_F(RefusedFramework, AProfileThatExtendsNothingThatStandsAlone) {
+  std::filesystem::create_directories(folder_ / "frameworks");
+  const auto extending = [&](const char* name, const std::string& other) {
+    std::ofstream(folder_ / "frameworks" / (std::string(name) + ".yaml")) << "summary: s\nextends: " << other << "\n";
+    return messages([&] { std::ignore = Catalog(folder_).load_framework(name); });
+  };
+  EXPECT_THAT(extending("a", "b"), ElementsAre(AllOf(HasSubstr("a.yaml:2:10"), HasSubstr("unknown framework 'b'"))));
+  EXPECT_THAT(extending("b", "a"),
+              ElementsAre(AllOf(HasSubstr("b.yaml:2:10"), HasSubstr("'a' extends another itself"))));
+}
+
 TEST_F(RefusedFramework, AMissingFactThatHasNoDefault) {
   EXPECT_THAT(with_framework("nemo", "\nnorm_forward:", "\n# norm_forward:"),
               ElementsAre(HasSubstr("missing key 'norm_forward'")));
