@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/strategies/strategy.h"
+#include "sim/workload/attention_workspace.h"
 #include "sim/workload/shape.h"
 #include "sim/workload/verify.h"
 
@@ -67,6 +68,7 @@ workload::OpGraph parallelize(const PlanContext& context, workload::OpGraph grap
     const auto findings = workload::verify_shapes(graph);
     ULYSIM_CHECK(findings.empty(), "after pass {}: {} ({} findings)", pass->name(), findings.front(), findings.size());
   }
+  workload::size_attention_workspaces(graph);
   workload::place_lifetimes(graph);
   workload::tabulate_attention(graph);
   const auto findings = workload::verify(graph);

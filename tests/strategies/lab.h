@@ -10,6 +10,7 @@
 
 #include "hw_models/spec/load.h"
 #include "sim/strategies/strategy.h"
+#include "sim/workload/attention_workspace.h"
 #include "sim/workload/hf_config.h"
 #include "sim/workload/shape.h"
 #include "sim/workload/training_step.h"
@@ -113,6 +114,7 @@ struct Bench {
         throw std::runtime_error("after " + each->name() + ": " + findings.front());
       }
     }
+    workload::size_attention_workspaces(graph);
     workload::place_lifetimes(graph);
     return graph;
   }
