@@ -282,6 +282,17 @@ class Assignment {
     return sum;
   }
 
+  /// A tensor of the whole model's optimizer, as one that trains so much has it.
+  static void cut_to(const TrainedElements& trained, Tensor& tensor) {
+    std::int64_t& size = tensor.find(Dim::elements)->size;
+    if (const Extent* experts = tensor.find(Dim::experts)) {
+      size = std::max<std::int64_t>(1, trained.of_experts / experts->size);
+      tensor.shared = trained.of_experts == 0;  // a stage of dense layers: holds nothing
+    } else {
+      size = tensor.persistent ? trained.dense : trained.dense + trained.of_experts;
+    }
+  }
+
   /// Each stage updates the weights that it holds.
   void add_optimizers(const Role& whole, const Instance& update) {
     const BlockTemplate model = graph_.templates[update.block_template.index()];
@@ -300,10 +311,7 @@ class Assignment {
       if (same == known.end()) {
         BlockTemplate own = model;
         for (Tensor& tensor : own.tensors) {
-          const Extent* experts = tensor.find(Dim::experts);
-          tensor.find(Dim::elements)->size = experts != nullptr  ? trained.of_experts / experts->size
-                                             : tensor.persistent ? trained.dense
-                                                                 : trained.dense + trained.of_experts;
+          cut_to(trained, tensor);
         }
         if (known.empty()) {
           graph_.templates[update.block_template.index()] = std::move(own);

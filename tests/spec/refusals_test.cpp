@@ -11,6 +11,7 @@
 namespace ulysim::spec {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
