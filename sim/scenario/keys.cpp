@@ -28,7 +28,7 @@ const std::vector<Key>& keys() {
       {"training", "micro_batch", {}, {}},
       {"training", "gradient_accumulation", {}, {}},
       {"training", "global_batch", {}, {}},
-      {"training", "dtype", {"bf16"}, {"fp16", "fp32"}},
+      {"training", "dtype", {"bf16", "fp16", "fp32"}, {}},
       {"training", "gemm_precision", {"bf16", "fp8", "mxfp8", "nvfp4"}, {}},
       {"training", "trainable", {"all"}, {}},
       {"training", "base_precision", {"bf16", "nf4"}, {"int8", "fp4"}},
@@ -77,7 +77,7 @@ const std::vector<Key>& keys() {
 
       {"recompute", "layers", {}, {}},
 
-      {"optimizer", "name", {"adamw", "adam", "sgd", "lion", "muon"}, {"adafactor"}},
+      {"optimizer", "name", {"adamw", "adam", "sgd", "lion", "muon", "adafactor"}, {}},
       {"optimizer", "states", {"fp32", "bf16", "8bit"}, {"fp16"}},
       {"optimizer", "offload", {"none", "cpu", "nvme"}, {}},
 
