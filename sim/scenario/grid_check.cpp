@@ -75,7 +75,9 @@ class Checker {
         if (found.empty()) {
           return true;
         }
-        first = first.empty() ? std::move(found) : std::move(first);
+        if (first.empty()) {
+          first = std::move(found);
+        }
       }
     }
     report(first);
