@@ -27,7 +27,7 @@ for (const [command, options, views] of [
   ["compare", [kScenario], ["verdict", ...kAll]],
   ["run", [kScenario], ["verdict", ...kAll]],
   ["maxseq", [kScenario], ["verdict", "longest", ...kAll]],
-  ["validate", [], ["scoreboard"]],
+  ["validate", [join(process.env.ULYSIM_SCENARIOS ?? "", "published/xtuner.yaml")], ["scoreboard"]],
 ]) {
   test(`${command}: every view is there and nothing is wrong`, async () => {
     const text = page_from(command, ...options);
