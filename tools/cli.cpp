@@ -34,8 +34,8 @@ void add_format_options(CLI::App& app, Arguments& arguments) {
 }
 
 void add_calibration_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("--backend", arguments.backend, "run: what to measure; starts ulysim-calibrate-BACKEND (host)");
-  app.add_option("--samples", arguments.samples, "fit: a samples file that 'run' wrote");
+  app.add_option("--backend", arguments.backend, "run: what to measure, host or cuda; starts ulysim-calibrate-BACKEND");
+  add_list(app, "--samples", arguments.samples, "fit: samples that 'run' or 'import' wrote (repeatable)");
   app.add_option("--collective", arguments.collective, "import: what a log measured that does not name it");
   app.add_option("--ranks", arguments.ranks, "run: how many ranks (default 2); import: where a log does not tell");
   app.add_option("--fabric", arguments.fabric, "run: what joins them; shared-memory, tcp-loopback or tcp-namespaces");

@@ -194,8 +194,8 @@ TEST(NcclText, ALogMayHoldSeveralRuns) {
                              " 8388608 2097152 float sum -1 100.0 83.89 83.89 0 100.0 83.89 83.89 0\n";
   const ImportedFile file = import_text(first + second, "f", {});
   ASSERT_EQ(file.samples.size(), 4U);
-  EXPECT_EQ(run_of(file, 0).collective, "all_to_all");
-  EXPECT_EQ(run_of(file, 2).collective, "all_reduce");
+  EXPECT_EQ(run_of(file, 0).collective, Collective::all_to_all);
+  EXPECT_EQ(run_of(file, 2).collective, Collective::all_reduce);
   EXPECT_EQ(file.collective, "several");
 }
 

@@ -1,4 +1,4 @@
-#include "calibration/suite/statistics.h"
+#include "calibration/samples/statistics.h"
 
 #include <algorithm>
 #include <cmath>
