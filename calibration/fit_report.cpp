@@ -120,8 +120,12 @@ void predict_held_out(std::span<const Sample> samples, const Fitter& fitter, IsO
   }
 }
 
+/// Between the two nearest where it falls between them.
 double quantile(const std::vector<double>& sorted, double share) {
-  return sorted.at(static_cast<std::size_t>(std::lround(share * static_cast<double>(sorted.size() - 1))));
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 struct Errors {
@@ -173,6 +177,20 @@ Residual residual_of(const Sample& sample, double predicted, const std::optional
 template <class T>
 void append(std::vector<T>& to, std::vector<T> from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
+/// Whether a fit to the shorter half is possible and something longer is there to score.
+bool reaches(std::span<const Sample> samples, std::int64_t queries) {
+  bool gemm = false;
+  bool shorter = false;
+  bool longer = false;
+  for (const Sample& sample : samples) {
+    const auto* attention = std::get_if<AttentionProbe>(&sample.probe);
+    gemm = gemm || std::holds_alternative<GemmProbe>(sample.probe);
+    shorter = shorter || (attention != nullptr && attention->queries < queries && attention->pass != Pass::backward);
+    longer = longer || (attention != nullptr && attention->queries >= queries);
+  }
+  return gemm && shorter && longer;
 }
 
 std::vector<Sample> only_kernels(std::span<const Sample> samples, bool kernels) {
@@ -290,7 +308,12 @@ FitReport assess_gpu(std::span<const Sample> samples, const spec::Gpu& gpu) {
   report.name = gpu.name;
   report.parameters = parameters_of(fit.profile);
   report.covariances = fit.covariances;
-  append(report.groups, assess_extrapolation(kernels, kernel_fitter(gpu), kShort, kLong));
+  // What was measured on another GPU tells of none of this one's lengths.
+  std::vector<Sample> own = kernels;
+  std::erase_if(own, [&](const Sample& sample) { return sample.gpu != fit.profile.name; });
+  if (reaches(own, kLong)) {
+    append(report.groups, assess_extrapolation(own, kernel_fitter(gpu), kShort, kLong));
+  }
   add_collectives(others, report);
   return report;
 }

@@ -87,7 +87,7 @@ TEST_F(Suite, AWrongResultIsNeverTimed) {
     backend.error = error;
     std::filesystem::remove(file_);
     EXPECT_THAT([&] { (void)run_suite(backend, plan_, {.file = file_}); },
-                testing::ThrowsMessage<WorldError>(HasSubstr("copy bytes=16 wrong")));
+                testing::ThrowsMessage<WorldError>(HasSubstr("copy memory 16 B wrong")));
   }
   EXPECT_EQ(backend.measured, 0);
 }
@@ -128,6 +128,26 @@ TEST_F(Suite, NothingIsStartedAfterTheTimeIsUp) {
   MadeUp backend;
   EXPECT_THAT(run_suite(backend, plan_, {.file = file_, .seconds = 0.0}), SizeIs(0));
   EXPECT_EQ(backend.measured, 0);
+}
+
+// What a plan holds must be readable from the file that it makes, and one rank has nobody to exchange with.
+TEST(Plans, HoldWhatCanBeMeasured) {
+  for (const int ranks : {1, 2, 8}) {
+    for (const SuiteSize size : {SuiteSize::quick, SuiteSize::standard}) {
+      for (const Plan& plan : {host_plan(size, ranks), cuda_plan(size, ranks)}) {
+        std::vector<bool> kinds(probe_kinds().size());
+        for (const Probe& probe : plan.measure) {
+          EXPECT_TRUE(is_measurable(probe)) << describe(probe);
+          kinds[probe.index()] = true;
+          const Sample sample{.probe = probe, .ranks = ranks, .seconds = 1.0};
+          EXPECT_EQ(parse_samples(sample_header() + sample_row(sample), "f").samples.at(0).probe, probe);
+        }
+        EXPECT_TRUE(kinds[0] && kinds[1] && kinds[2]);
+        EXPECT_EQ(kinds[3], ranks > 1);
+        EXPECT_FALSE(plan.check.empty());
+      }
+    }
+  }
 }
 
 TEST(Statistics, AnOutlierMovesNeitherMedianNorSpreadMuch) {

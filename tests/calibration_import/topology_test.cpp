@@ -155,7 +155,7 @@ TEST(TopoXml, WhatIsNotWellFormedIsRefusedByItsLine) {
               HasSubstr("f:3:1: error: no well-formed XML: Start-end tags mismatch"));
   EXPECT_THAT(refusal("<system>\n<cpu a=1/>"),
               HasSubstr("f:2:1: error: no well-formed XML: Error parsing element attribute"));
-  EXPECT_THAT(refusal("<system>\n<cpu a='1' a='2'/>"), HasSubstr("f:2:1: error: attribute 'a' stands twice"));
+  EXPECT_THAT(refusal("<system>\n<cpu a='1' a='2'/></system>"), HasSubstr("f:2:1: error: attribute 'a' stands twice"));
   EXPECT_THAT(refusal("<system>"), HasSubstr("no well-formed XML"));
   EXPECT_THAT(refusal("<!DOCTYPE x [<!ENTITY a \"b\">]><system/>"), HasSubstr("doctypes"));
   EXPECT_THAT(refusal("<html/>"), HasSubstr("<html> is no NCCL topology"));
