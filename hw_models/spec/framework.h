@@ -167,6 +167,11 @@ struct Framework {
   Sourced<std::int64_t> tensor_keeps_gathered{};  ///< 1: backward finds products' inputs gathered; 0: gathers again
   std::optional<Sourced<double>> split_logits_peak_bytes{};  ///< of a cut vocabulary, where its loss is another code
 
+  // Ulysses.
+  Sourced<std::int64_t> output_exchange_copies{.value = 2};  ///< of the attention output; 1: on the token side only
+  /// 1: what an all-to-all sends and receives comes back to the allocator once the host has seen that it is done
+  Sourced<std::int64_t> records_exchange_buffers{};
+
   // Ring and context parallelism.
   Sourced<double> ring_gradient_wire_bytes{.value = 4};        ///< per element of the dK, dV that travel
   Sourced<std::int64_t> ring_gradient_extra_send{.value = 1};  ///< 1: R sends bring dK, dV home; 0: R − 1 do
@@ -220,6 +225,7 @@ struct Framework {
   Sourced<double> position_table_bytes{};  ///< per token of the whole sequence and element of a head
   Sourced<Bytes> context_memory{};
   Sourced<Bytes> nccl_memory_per_communicator{};
+  Sourced<std::int64_t> further_communicators{};  ///< beside those of the simulated collectives
   Sourced<Bytes> workspace_memory{};
   Sourced<double> fragmentation{};  ///< reserved / allocated at the peak
   Sourced<double> risky_margin{};   ///< a plan that leaves less than this fraction of the memory free is risky

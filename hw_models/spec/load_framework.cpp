@@ -86,6 +86,9 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "overlap_tensor_forward", out.overlap_tensor_forward, kFlag);
   read_sourced_or_default(map, "overlap_tensor_backward", out.overlap_tensor_backward, kFlag);
   read_sourced_or_default(map, "tensor_keeps_gathered", out.tensor_keeps_gathered, kFlag);
+  read_sourced_or_default(map, "output_exchange_copies", out.output_exchange_copies, Bounds<std::int64_t>{1, 2});
+  read_sourced_or_default(map, "records_exchange_buffers", out.records_exchange_buffers, kFlag);
+  read_sourced_or_default(map, "further_communicators", out.further_communicators, kFew);
   read_sourced_or_default(map, "ring_gradient_wire_bytes", out.ring_gradient_wire_bytes, kPerElement);
   read_sourced_or_default(map, "ring_gradient_extra_send", out.ring_gradient_extra_send, kFlag);
   read_sourced_or_default(map, "ring_repeats_kv", out.ring_repeats_kv, kFlag);

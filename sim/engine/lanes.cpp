@@ -57,6 +57,7 @@ void Simulation::note_cause(std::uint32_t lane_index, std::uint32_t op) {
   const Program& program = program_of(rank);
   auto& spans = timeline_.ranks[rank].spans;
   results::Span& span = spans[op];
+  span.issued = issued_[at(rank, op)];
   span.begin = now_;
   Instant latest{};
   for (const std::uint32_t before : program.schedule->dependencies_of(op)) {

@@ -97,7 +97,9 @@ class Accountant {
       }
       note_side_use(instance, *flat.op, rank_.spans[op].end);
       for (const TensorId id : flat.op->frees) {
-        enter(id, std::max(rank_.spans[op].end, last_side_use(instance, id)), -1);
+        const Instant beside = last_side_use(instance, id);
+        const bool recorded = block.tensor(id).recorded;
+        enter(id, std::max(rank_.spans[op].end, recorded ? seen_by_host(op, beside) : beside), -1);
       }
     }
     std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
@@ -128,6 +130,16 @@ class Accountant {
     const Instant last = found->second;
     side_uses_.erase(found);
     return last;
+  }
+
+  /// When the first kernel behind `op` begins that the host issued after `done`: kernels before it were given their
+  /// memory by a host that did not know of it yet. The end of the step when there is none.
+  [[nodiscard]] Instant seen_by_host(std::uint32_t op, Instant done) const {
+    const auto& kernels = schedule_.streams[static_cast<std::size_t>(workload::Stream::compute)];
+    const auto knows = std::partition_point(kernels.begin(), kernels.end(), [&](std::uint32_t other) {
+      return other <= op || rank_.spans[other].issued < done;
+    });
+    return knows == kernels.end() ? rank_.spans[kernels.back()].end : rank_.spans[*knows].begin;
   }
 
   /// A block's input is the output of the block before it, and its incoming gradient that of the block after it: one

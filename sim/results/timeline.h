@@ -21,7 +21,8 @@ enum class Cause : std::uint8_t {
 
 /// One executed op. Index in `RankTimeline::spans` = index in the schedule.
 struct Span {
-  Instant begin{};  ///< a collective begins when this rank has arrived, and waits for its peers inside
+  Instant issued{};  ///< by the host
+  Instant begin{};   ///< a collective begins when this rank has arrived, and waits for its peers inside
   Instant end{};
   Cause cause{Cause::nothing};
   std::uint32_t cause_op{};

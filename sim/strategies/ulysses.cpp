@@ -59,11 +59,14 @@ class BlockPass {
 
   void wrap(Op op) {
     constexpr std::size_t kGradient = 5;  // of the output, behind what forward had
+    const bool direct = framework_.output_exchange_copies.value == 1;
     for (std::size_t i = 0; i < op.reads.size(); ++i) {
       again_ = op.part && backward_ && i < kGradient;
+      direct_ = direct && i == kGradient;
       op.reads[i] = by_heads(op.reads[i], op);
     }
     again_ = false;
+    direct_ = direct && !backward_;
     std::vector<std::pair<TensorId, TensorId>> back;
     for (TensorId& id : op.writes) {
       const bool known = by_heads_.count(id.index()) != 0;
@@ -139,17 +142,25 @@ class BlockPass {
     out_.back().work = ElementwiseWork{.traffic = {{source, 2.0}, {outside, 2.0}}, .launches = 1};
   }
 
-  /// pack, all-to-all, unpack; one after the other, since the stream waits for each.
+  /// pack, all-to-all, unpack; one after the other, since the stream waits for each. The attention output may cross
+  /// as it is: split over heads, its tokens lie in the order of the ranks that they go to.
   void exchange(TensorId from, TensorId to, Dim from_dim, Dim to_dim, const Op& op) {
     const double pack = framework_.all_to_all_pack.value;
     const std::string name = is_part_of_whole(op, from) ? at(from).name + "_" + op.name : at(from).name;
-    const TensorId packed = block_.add(buffer(like(at(from), name + "_send"), op));
-    out_.push_back(elementwise("pack_" + name, from, packed, pack, op));
-    const TensorId received = block_.add(buffer(like(at(to), name + "_received"), op));
+    const bool packs = !direct_ || from_dim == Dim::tokens;
+    const bool unpacks = !direct_ || to_dim == Dim::tokens;
+    const TensorId sent = packs ? block_.add(buffer(like(at(from), name + "_send"), op)) : from;
+    const TensorId received = unpacks ? block_.add(buffer(like(at(to), name + "_received"), op)) : to;
+    for (const TensorId id : {sent, received}) {
+      at(id).recorded = framework_.records_exchange_buffers.value != 0;
+    }
+    if (packs) {
+      out_.push_back(elementwise("pack_" + name, from, sent, pack, op));
+    }
     out_.push_back(
         {.name = "all_to_all_" + name,
          .work = CollectiveWork{.kind = CollectiveKind::all_to_all, .axes = {kUlysses}, .from = from_dim, .to = to_dim},
-         .reads = {packed},
+         .reads = {sent},
          .writes = {received},
          .stream = Stream::ulysses_comm,
          .purpose = Purpose::ulysses,
@@ -157,7 +168,9 @@ class BlockPass {
          .loop = op.loop,
          .part = op.part,
          .recomputed = again_});
-    out_.push_back(elementwise("unpack_" + name, received, to, pack, op));
+    if (unpacks) {
+      out_.push_back(elementwise("unpack_" + name, received, to, pack, op));
+    }
   }
 
   Op elementwise(std::string name, TensorId from, TensorId to, double bytes, const Op& op) const {
@@ -220,7 +233,8 @@ class BlockPass {
   std::map<std::size_t, TensorId> by_heads_;
   std::map<std::size_t, std::int64_t> writers_;  ///< attention calls of the body that are still to write a tensor
   bool backward_{};
-  bool again_{};  ///< backward's rounds exchange once more what forward did
+  bool direct_{};  ///< the tensor in hand is the attention output or its gradient, and is not copied on the head side
+  bool again_{};   ///< backward's rounds exchange once more what forward did
 };
 
 class Ulysses final : public Strategy {

@@ -15,7 +15,7 @@ constexpr std::size_t kCurveSamples = 400;
 constexpr std::size_t kPeakTensors = 20;
 
 /// Process groups that communicate: each is a communicator with buffers of its own.
-std::int64_t communicators(const workload::OpGraph& graph) {
+std::int64_t communicators(const workload::OpGraph& graph, std::int64_t further) {
   std::set<std::pair<std::uint16_t, workload::Stream>> groups;
   for (const workload::BlockTemplate& block : graph.templates) {
     for (const workload::Body& body : block.bodies) {
@@ -31,12 +31,13 @@ std::int64_t communicators(const workload::OpGraph& graph) {
       }
     }
   }
-  return static_cast<std::int64_t>(groups.size());
+  // A lone GPU has no peers to keep buffers for.
+  return groups.empty() ? 0 : static_cast<std::int64_t>(groups.size()) + further;
 }
 
 /// Reduction buckets that ZeRO keeps beside the tensors of the graph.
 std::int64_t bucket_bytes(const strategies::PlanContext& context, const workload::OpGraph& graph) {
-  if (context.plan->mesh.size(workload::kSampleAxes) == 1 || context.plan->zero < 2) {
+  if (context.plan->zero < 2) {
     return 0;
   }
   const spec::Framework& f = *context.framework;
@@ -137,7 +138,8 @@ void set_memory(const scenario::Scenario& scenario, const scenario::PlanEntry& e
   const std::int64_t allocated = books.gpu.peak + buckets + positions;
   const auto reserved = static_cast<std::int64_t>(static_cast<double>(allocated) * f.fragmentation.value) +
                         stranded_bytes(f, graph, books.gpu);
-  const std::int64_t nccl = f.nccl_memory_per_communicator.value.value() * communicators(graph);
+  const std::int64_t nccl =
+      f.nccl_memory_per_communicator.value.value() * communicators(graph, f.further_communicators.value);
   const std::int64_t context = f.context_memory.value.value();
   const std::int64_t workspace = f.workspace_memory.value.value();
   figures.peak_gpu_allocated = Bytes(allocated);

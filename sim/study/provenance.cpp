@@ -147,6 +147,8 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add("residual_forward", f.residual_forward);
   c.add("residual_backward", f.residual_backward);
   c.add("all_to_all_pack", f.all_to_all_pack);
+  c.add_given("output_exchange_copies", f.output_exchange_copies);
+  c.add_given("records_exchange_buffers", f.records_exchange_buffers);
   c.add("ring_merge_forward", f.ring_merge_forward);
   c.add("ring_merge_backward", f.ring_merge_backward);
   c.add("loss_forward", f.loss_forward);
@@ -233,6 +235,7 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add_given("position_table_bytes", f.position_table_bytes);
   c.add("context_memory", f.context_memory);
   c.add("nccl_memory_per_communicator", f.nccl_memory_per_communicator);
+  c.add_given("further_communicators", f.further_communicators);
   c.add("workspace_memory", f.workspace_memory);
   c.add("fragmentation", f.fragmentation);
   c.add("risky_margin", f.risky_margin);

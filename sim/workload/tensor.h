@@ -103,10 +103,13 @@ struct Tensor {
   bool persistent{};  ///< allocated for the whole step (weights, gradient shards, optimizer states)
   bool parameter{};   ///< a weight that ops read
   std::optional<std::int64_t>
-      gathered_bytes{};   ///< of a parameter: what an element takes once gathered, if not as here
-  bool frozen{};          ///< of a parameter: it is not trained, has neither gradient nor optimizer states
-  bool shared{};          ///< the storage of another block's tensor (tied embeddings): not counted again
-  bool pinned{};          ///< in host memory: a block of pinned memory of its own
+      gathered_bytes{};  ///< of a parameter: what an element takes once gathered, if not as here
+  bool frozen{};         ///< of a parameter: it is not trained, has neither gradient nor optimizer states
+  bool shared{};         ///< the storage of another block's tensor (tied embeddings): not counted again
+  bool pinned{};         ///< in host memory: a block of pinned memory of its own
+  /// Another stream than that of its block works on it, and once freed the block serves nothing that the host issues
+  /// before it has seen that work done (PyTorch's CUDACachingAllocator, recordStream).
+  bool recorded{};
   std::int32_t loop{-1};  ///< of its body: holds what one trip works on, a part of the tokens or of the heads
 
   [[nodiscard]] const Extent* find(Dim dim) const;

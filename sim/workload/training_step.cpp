@@ -5,6 +5,7 @@
 
 #include "sim/base/check.h"
 #include "sim/workload/attention_projection.h"
+#include "sim/workload/attention_workspace.h"
 #include "sim/workload/block_builder.h"
 #include "sim/workload/feed_forward.h"
 #include "sim/workload/mixture_of_experts.h"
@@ -205,24 +206,9 @@ class LayerBuilder {
     return b_.activation(name, {{.dim = Dim::hidden, .size = model_.hidden}}, costs_.norm_saved);
   }
   /// The backward kernel's scratch, written for the op's own time. All of it scales with the query heads, so that
-  /// sharding carries over. Per query-head element: fp32 dQ accumulator 4 B; FlashAttention-2 and SDPA expand dK
-  /// and dV to the query heads in bf16 (4 B) when heads are grouped; FlashAttention-3 keeps fp32 dK and dV of the
-  /// key/value heads (8 B each group) instead. Dao-AILab/flash-attention csrc/flash_attn/flash_api.cpp (mha_bwd),
-  /// hopper/flash_api.cpp; cuDNN: dQ accumulator (cudnn-frontend, SDPA backward node).
+  /// sharding carries over.
   TensorId workspace() {
-    const bool grouped = model_.heads != model_.kv_heads;
-    std::int64_t bytes = 4;
-    switch (b_.options().attention) {
-      case kernel::AttentionKernel::flash_attention_2:
-      case kernel::AttentionKernel::sdpa:
-        bytes += grouped ? 4 : 0;
-        break;
-      case kernel::AttentionKernel::flash_attention_3:
-        bytes += grouped ? (8 * model_.kv_heads + model_.heads - 1) / model_.heads : 0;
-        break;
-      case kernel::AttentionKernel::cudnn:
-        break;
-    }
+    const std::int64_t bytes = attention_workspace_bytes(b_.options().attention, model_.heads, model_.kv_heads);
     const TensorId id = b_.activation("attention_workspace", extents_.q, bytes);
     b_.block().tensor(id).kind = MemoryKind::attention_workspace;
     return id;

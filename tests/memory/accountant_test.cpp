@@ -202,6 +202,39 @@ TEST(Accountant, ABlockStaysUntilTheTransferThatReadsItEnds) {
               ElementsAre(Pair(0, 90), Pair(5, 100), Pair(30, 10), Pair(35, 0)));
 }
 
+TEST(Accountant, ARecordedBufferServesNothingIssuedBeforeTheHostKnewItFree) {
+  // An exchange of 90 bytes runs from 5 to 30; its buffer is freed by the kernel at 30. Issued at 2, the next kernel
+  // (from 35 on) was given memory while the exchange was still to come; the one after it was issued at 31.
+  for (const bool recorded : {false, true}) {
+    workload::OpGraph graph;
+    workload::BlockTemplate block{.name = "layer", .instances = 1};
+    auto sent = tensor("sent", 90);
+    sent.recorded = recorded;
+    const TensorId buffer = block.add(sent);
+    const TensorId kept = block.add(tensor("kept", 10));
+    block.body(Phase::forward).ops = {
+        {.name = "pack", .writes = {buffer}, .allocs = {buffer}},
+        {.name = "exchange", .reads = {buffer}, .frees = {buffer}, .stream = workload::Stream::ulysses_comm},
+        {.name = "unpack"},
+        {.name = "early", .allocs = {kept}},
+        {.name = "late", .frees = {kept}}};
+    graph.templates.push_back(block);
+    graph.roles.push_back({.program = {{.last_micro_batch = true}}});
+    const workload::Schedule schedule = workload::unroll(graph, 0);
+    const results::RankTimeline rank{.spans = {{.issued = Instant(0), .begin = Instant(0), .end = Instant(5)},
+                                               {.issued = Instant(1), .begin = Instant(5), .end = Instant(30)},
+                                               {.issued = Instant(1), .begin = Instant(30), .end = Instant(35)},
+                                               {.issued = Instant(2), .begin = Instant(35), .end = Instant(40)},
+                                               {.issued = Instant(31), .begin = Instant(40), .end = Instant(45)}}};
+    const Usage gpu = account(graph, schedule, rank).gpu;
+    if (recorded) {
+      EXPECT_THAT(points(gpu), ElementsAre(Pair(0, 90), Pair(35, 100), Pair(40, 10), Pair(45, 0)));
+    } else {
+      EXPECT_THAT(points(gpu), ElementsAre(Pair(0, 90), Pair(30, 0), Pair(35, 10), Pair(45, 0)));
+    }
+  }
+}
+
 TEST(Accountant, RefusesBooksThatDoNotBalance) {
   TwoBlocks leaking;
   leaking.graph.templates[1].body(Phase::backward).ops[0].frees = {leaking.in, leaking.host};

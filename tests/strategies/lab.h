@@ -10,10 +10,12 @@
 
 #include "hw_models/spec/load.h"
 #include "sim/strategies/strategy.h"
+#include "sim/workload/attention_workspace.h"
 #include "sim/workload/hf_config.h"
 #include "sim/workload/shape.h"
 #include "sim/workload/training_step.h"
 #include "sim/workload/verify.h"
+#include "tests/support/passes.h"
 
 /// A bench for passes: a model, a plan, and the graph after the passes that a test asks for, and no others. A test of
 /// one pass so does not depend on the rest of the catalogue.
@@ -42,17 +44,14 @@ inline spec::Framework framework(std::string_view name = "deepspeed-hf") {
 }
 
 inline bool has(std::string_view pass) {
-  const auto all = strategies();
-  return std::any_of(all.begin(), all.end(), [&](const Strategy* each) { return each->name() == pass; });
+  return find_strategy(pass) != nullptr;
 }
 
 inline const Strategy& pass(std::string_view name) {
-  for (const Strategy* each : strategies()) {
-    if (each->name() == name) {
-      return *each;
-    }
+  if (!tests::need_pass(name)) {
+    throw std::runtime_error("the catalogue has no pass " + std::string(name));
   }
-  throw std::runtime_error("the catalogue has no pass " + std::string(name));
+  return *find_strategy(name);
 }
 
 struct Bench {
@@ -113,6 +112,7 @@ struct Bench {
         throw std::runtime_error("after " + each->name() + ": " + findings.front());
       }
     }
+    workload::size_attention_workspaces(graph);
     workload::place_lifetimes(graph);
     return graph;
   }

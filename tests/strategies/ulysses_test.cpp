@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/strategies/lab.h"
 
 namespace ulysim::strategies {
@@ -81,6 +83,66 @@ TEST(Ulysses, at_64_gpus_sends_over_ten_times_less_than_megatron_sequence_parall
   const double backward = lab::sent(theirs, {.phase = Phase::backward, .purpose = Purpose::tensor_parallel});
   EXPECT_EQ(forward / forward_bytes(ours), 64);
   EXPECT_GT((forward + backward) / (forward_bytes(ours) + backward_bytes(ours)), 10);
+}
+
+/// Bytes of head-sharded scratch that the backward kernel takes per element of the queries.
+std::int64_t workspace_bytes(std::string_view model, std::int64_t degree) {
+  const OpGraph graph = lab::bench(model, ulysses(degree, degree * 8192)).after({"ulysses"});
+  for (const Tensor& tensor : lab::layer_of(graph).tensors) {
+    if (tensor.kind == MemoryKind::attention_workspace) {
+      return tensor.element_bytes;
+    }
+  }
+  return 0;
+}
+
+TEST(Ulysses, heads_that_are_grouped_no_longer_take_no_expanded_gradients) {
+  // llama-3.1-8b, 32 heads over 8: a rank of 16 holds two query heads with one of keys, a rank of 32 one with one.
+  // FlashAttention-2: 4 bytes for dQ in fp32, 4 more for dK and dV where several query heads share them.
+  EXPECT_EQ(workspace_bytes("llama-3.1-8b", 16), 8);
+  EXPECT_EQ(workspace_bytes("llama-3.1-8b", 32), 4);
+  EXPECT_EQ(workspace_bytes("llama-2-7b", 8), 4) << "never grouped";
+}
+
+std::int64_t copies(const OpGraph& graph, Phase phase, std::string_view of) {
+  const auto& ops = lab::layer_of(graph).body(phase).ops;
+  return std::count_if(ops.begin(), ops.end(), [of](const Op& op) {
+    return op.name == "pack_" + std::string(of) || op.name == "unpack_" + std::string(of);
+  });
+}
+
+TEST(Ulysses, the_output_is_copied_on_one_side_where_the_stack_saves_the_other) {
+  // DeepSpeed sends the attention output as it lies and permutes what it receives; its gradient the other way round.
+  for (const std::int64_t sides : {1, 2}) {
+    lab::Bench bench = lab::bench("llama-3.1-8b", ulysses(8, 65536));
+    bench.framework.output_exchange_copies.value = sides;
+    const OpGraph graph = bench.after({"ulysses"});
+    EXPECT_EQ(copies(graph, Phase::forward, "o_heads"), sides);
+    EXPECT_EQ(copies(graph, Phase::backward, "d_o"), sides);
+    EXPECT_EQ(copies(graph, Phase::forward, "rope_q"), 2) << "queries are permuted on both";
+    EXPECT_THAT(verify(graph), testing::IsEmpty());
+    EXPECT_EQ(forward_bytes(graph), 7.0 / 8 * 8192 * 128 * 2 * (32 + 2 * 8 + 32)) << "what travels is the same";
+  }
+}
+
+TEST(Ulysses, exchange_buffers_are_recorded_where_the_stack_does) {
+  for (const std::int64_t records : {0, 1}) {
+    lab::Bench bench = lab::bench("llama-3.1-8b", ulysses(8, 65536));
+    bench.framework.records_exchange_buffers.value = records;
+    const OpGraph graph = bench.after({"ulysses"});
+    std::set<std::string> recorded;
+    for (const Tensor& tensor : lab::layer_of(graph).tensors) {
+      if (tensor.recorded) {
+        recorded.insert(tensor.name);
+      }
+    }
+    if (records == 0) {
+      EXPECT_THAT(recorded, testing::IsEmpty());
+    } else {
+      EXPECT_THAT(recorded, testing::IsSupersetOf({"rope_q_send", "rope_q_received", "d_o_send", "d_o_heads"}));
+      EXPECT_THAT(recorded, testing::Not(testing::Contains("rope_q_heads"))) << "what unpacking writes never travels";
+    }
+  }
 }
 
 TEST(Ulysses, degrees_that_do_not_fit_the_heads_are_told_what_would) {
