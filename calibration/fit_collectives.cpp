@@ -15,7 +15,7 @@ namespace {
 
 // NCCL changes protocol and algorithm somewhere in each of these (LL, LL128, Simple; NVLS from 2 MiB), a host's memory
 // its cache level.
-constexpr double kKnots[] = {262144.0, 1048576.0, 4194304.0, 16777216.0, 67108864.0, 268435456.0};
+constexpr double kKnots[] = {1048576.0, 8388608.0, 67108864.0};
 constexpr std::size_t kSizesEnough = 4;
 
 const CollectiveProbe& run_of(const Sample& sample) {
