@@ -166,7 +166,7 @@ FitReport assess_cluster(std::span<const Sample> samples, const ClusterFit& fit)
   report.name = fit.gpu.name;
   report.parameters = parameters_of(fit.profile);
   report.covariances = fit.covariances;
-  add_collectives(collectives, report);
+  add_collectives(collectives, spec::SourceKind::measured, report);
   const Fitter unseen = [&fit](std::span<const Sample>) -> Predictor {
     return [&fit](const Sample& sample) {
       return std::optional(

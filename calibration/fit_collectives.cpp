@@ -60,7 +60,9 @@ double CollectiveCurve::seconds(const CollectiveProbe& probe, std::int64_t ranks
 CollectiveCurve fit_curve(const std::vector<const Sample*>& samples, std::span<const double> knots) {
   std::set<std::int64_t> sizes;
   std::set<std::int64_t> ranks;
+  std::set<std::string> sources;
   for (const Sample* sample : samples) {
+    sources.insert(sample->source);
     sizes.insert(run_of(*sample).bytes);
     ranks.insert(sample->ranks);
   }
@@ -87,7 +89,7 @@ CollectiveCurve fit_curve(const std::vector<const Sample*>& samples, std::span<c
                         .collective = run_of(first).collective,
                         .via = run_of(first).via,
                         .estimate = non_negative_least_squares(rows),
-                        .samples = samples.size()};
+                        .source = fmt::format("fit of {} samples: {}", samples.size(), fmt::join(sources, "; "))};
   curve.latency = curve.estimate.values[0];
   curve.rank_latency = curve.estimate.values[1];
   for (std::size_t i = 0; i < starts.size(); ++i) {

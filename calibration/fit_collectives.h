@@ -31,8 +31,8 @@ struct CollectiveCurve {
   double latency{};       ///< seconds
   double rank_latency{};  ///< seconds for each rank beyond the first
   std::vector<Segment> segments{};
-  Estimate estimate{};  ///< latency, rank latency, seconds of each segment per byte
-  std::size_t samples{};
+  Estimate estimate{};   ///< latency, rank latency, seconds of each segment per byte
+  std::string source{};  ///< "fit of 28 samples: A; B"
 
   [[nodiscard]] double seconds(const CollectiveProbe& probe, std::int64_t ranks) const;
 };

@@ -95,17 +95,16 @@ std::vector<Parameter> parameters_of(const cost::KernelProfile& profile) {
   return list.take();
 }
 
-std::vector<Parameter> parameters_of(std::span<const CollectiveCurve> curves) {
+std::vector<Parameter> parameters_of(std::span<const CollectiveCurve> curves, spec::SourceKind kind) {
   std::vector<Parameter> parameters;
   for (const CollectiveCurve& curve : curves) {
-    const std::string source = fmt::format("fit of {} samples", curve.samples);
     const auto add = [&](std::string name, double value, const char* unit) {
       parameters.push_back({.part = part_of(curve),
                             .name = std::move(name),
                             .value = value,
                             .unit = unit,
-                            .source = source,
-                            .kind = "published"});
+                            .source = curve.source,
+                            .kind = std::string(name_of_kind(kind))});
     };
     add("latency", curve.latency * kMicro, "us");
     add("latency of each further rank", curve.rank_latency * kMicro, "us");

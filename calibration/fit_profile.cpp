@@ -11,15 +11,16 @@
 #include "calibration/fit.h"
 #include "calibration/fit_parts.h"
 #include "calibration/least_squares.h"
+#include "calibration/samples/statistics.h"
 #include "calibration/samples/table.h"
 #include "hw_models/cost/roofline.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostics.h"
-#include "sim/base/parse_quantity.h"
 
 namespace ulysim::calibration {
 namespace {
 
+constexpr int kDigits = 4;
 constexpr double kNormalSigmaOverMedian = 1.4826;
 constexpr double kBandwidthEfficiency = 0.854;  // 1328 / 1555
 constexpr double kBandwidthSpread = 0.05;
@@ -87,7 +88,7 @@ bool is_sustained(const Sample& sample) {
 }
 
 double rounded(double value) {
-  return std::get<double>(parse_number(fmt::format("{:.4g}", value)));
+  return rounded(value, kDigits);
 }
 
 double robust_sigma(std::vector<double> residuals) {

@@ -13,7 +13,6 @@
 
 #include "calibration/fit_parts.h"
 #include "calibration/samples/names.h"
-#include "hw_models/cost/roofline.h"
 #include "sim/base/diagnostics.h"
 
 namespace ulysim::calibration {
@@ -21,9 +20,6 @@ namespace {
 
 constexpr double kLargeGemmFlops = 1e10;
 constexpr std::uint32_t kSeed = 20260;
-constexpr int kFolds = 5;
-constexpr std::int64_t kShort = 8192;
-constexpr std::int64_t kLong = 16384;
 
 std::string_view shown_pass(const AttentionProbe& p) {
   return name_of(p.pass == Pass::forward_kv_write ? Pass::forward : p.pass);
@@ -160,8 +156,8 @@ struct Errors {
 
 /// A time as the rate that people compare, where there is one.
 Residual residual_of(const Sample& sample, double predicted, const std::optional<double>& held_out) {
-  const auto rate = rate_of(sample);
-  const auto shown = [&](double seconds) { return rate ? *rate * sample.seconds / seconds : seconds * 1e3; };
+  const auto rate = shown_rate(sample);
+  const auto shown = [&](double seconds) { return rate ? rate->value * sample.seconds / seconds : seconds * 1e3; };
   const bool collective = std::holds_alternative<CollectiveProbe>(sample.probe);
   return {
       .group = group_of(sample),
@@ -172,32 +168,6 @@ Residual residual_of(const Sample& sample, double predicted, const std::optional
       .unit = !rate        ? "ms"
               : collective ? "GB/s"
                            : "TFLOP/s"};
-}
-
-template <class T>
-void append(std::vector<T>& to, std::vector<T> from) {
-  std::move(from.begin(), from.end(), std::back_inserter(to));
-}
-
-/// Whether a fit to the shorter half is possible and something longer is there to score.
-bool reaches(std::span<const Sample> samples, std::int64_t queries) {
-  bool gemm = false;
-  bool shorter = false;
-  bool longer = false;
-  for (const Sample& sample : samples) {
-    const auto* attention = std::get_if<AttentionProbe>(&sample.probe);
-    gemm = gemm || std::holds_alternative<GemmProbe>(sample.probe);
-    shorter = shorter || (attention != nullptr && attention->queries < queries && attention->pass != Pass::backward);
-    longer = longer || (attention != nullptr && attention->queries >= queries);
-  }
-  return gemm && shorter && longer;
-}
-
-std::vector<Sample> only_kernels(std::span<const Sample> samples, bool kernels) {
-  std::vector<Sample> result;
-  std::copy_if(samples.begin(), samples.end(), std::back_inserter(result),
-               [&](const Sample& sample) { return kernels_of(sample.probe).empty() != kernels; });
-  return result;
 }
 
 }  // namespace
@@ -259,92 +229,6 @@ std::vector<GroupErrors> assess_extrapolation(std::span<const Sample> samples, c
     result.push_back(errors.summary(name));
   }
   return result;
-}
-
-double predicted_seconds(const Sample& sample, const spec::Gpu& gpu, const cost::KernelProfile& profile) {
-  cost::KernelProfile regime = profile;
-  if (!is_sustained(sample)) {
-    regime.gemm.sustained.value = 1.0;
-  }
-  double total = 0.0;
-  for (const kernel::Kernel& kernel : kernels_of(sample.probe)) {
-    total += cost::kernel_seconds(kernel, gpu, regime);
-  }
-  return total;
-}
-
-Fitter kernel_fitter(const spec::Gpu& gpu) {
-  return [gpu](std::span<const Sample> samples) -> Predictor {
-    return [gpu, profile = fit_profile(samples, gpu).profile](const Sample& sample) {
-      return std::optional(predicted_seconds(sample, gpu, profile));
-    };
-  };
-}
-
-Fitter refitter(const spec::Gpu& gpu, const cost::KernelProfile& base) {
-  return [gpu, base](std::span<const Sample> samples) -> Predictor {
-    return [gpu, profile = refit_profile(samples, gpu, base).profile](const Sample& sample) {
-      return std::optional(predicted_seconds(sample, gpu, profile));
-    };
-  };
-}
-
-Fitter collective_fitter() {
-  return [](std::span<const Sample> samples) -> Predictor {
-    return [curves = fit_collectives(samples)](const Sample& sample) { return predicted_seconds(sample, curves); };
-  };
-}
-
-void add(FitReport from, FitReport& report) {
-  append(report.groups, std::move(from.groups));
-  append(report.residuals, std::move(from.residuals));
-}
-
-FitReport assess_gpu(std::span<const Sample> samples, const spec::Gpu& gpu) {
-  const std::vector<Sample> kernels = only_kernels(samples, true);
-  const std::vector<Sample> others = only_kernels(samples, false);
-  const ProfileFit fit = fit_profile(kernels, gpu);
-  FitReport report = assess(kernels, kernel_fitter(gpu), kFolds);
-  report.name = gpu.name;
-  report.parameters = parameters_of(fit.profile);
-  report.covariances = fit.covariances;
-  // What was measured on another GPU tells of none of this one's lengths.
-  std::vector<Sample> own = kernels;
-  std::erase_if(own, [&](const Sample& sample) { return sample.gpu != fit.profile.name; });
-  if (reaches(own, kLong)) {
-    append(report.groups, assess_extrapolation(own, kernel_fitter(gpu), kShort, kLong));
-  }
-  add_collectives(others, report);
-  return report;
-}
-
-FitReport assess_own(std::span<const Sample> samples, const spec::Gpu& gpu, const cost::KernelProfile& base) {
-  const std::vector<Sample> kernels = only_kernels(samples, true);
-  FitReport report;
-  if (!kernels.empty()) {
-    const ProfileFit fit = refit_profile(kernels, gpu, base);
-    report = assess(kernels, refitter(gpu, base), kFolds);
-    report.parameters = parameters_of(fit.profile);
-    report.covariances = fit.covariances;
-    append(report.groups, assess_extrapolation(kernels, refitter(gpu, base), kShort, kLong));
-  }
-  report.name = gpu.name;
-  add_collectives(only_kernels(samples, false), report);
-  return report;
-}
-
-void add_collectives(std::span<const Sample> samples, FitReport& report) {
-  const std::vector<CollectiveCurve> curves = fit_collectives(samples);
-  if (curves.empty()) {
-    return;
-  }
-  FitReport collectives = assess(samples, collective_fitter(), 2);
-  collectives.groups.push_back(over_all("all collectives", collectives.residuals));
-  add(std::move(collectives), report);
-  append(report.parameters, parameters_of(curves));
-  for (const CollectiveCurve& curve : curves) {
-    report.covariances.push_back(covariance_of(curve));
-  }
 }
 
 }  // namespace ulysim::calibration

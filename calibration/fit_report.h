@@ -23,7 +23,7 @@ struct Parameter {
   std::optional<double> spread{};  ///< relative, one sigma, of what it predicts
 };
 
-/// One sample against the fit, in `unit`: TFLOP/s, GB/s of bus bandwidth, or milliseconds.
+/// One sample against the fit, in `unit`: TFLOP/s or GFLOP/s, GB/s of bus bandwidth, or milliseconds.
 struct Residual {
   std::string group{};
   std::string label{};
@@ -62,6 +62,9 @@ using Fitter = std::function<Predictor(std::span<const Sample>)>;
 /// a fit to the others: whole families are held out, as neighbours in one family resemble each other.
 [[nodiscard]] FitReport assess(std::span<const Sample> samples, const Fitter& fitter, int folds);
 
+/// Of all residuals together.
+[[nodiscard]] GroupErrors over_all(const std::string& name, std::span<const Residual> residuals);
+
 /// Attention of `from` queries or more, predicted by a fit that has seen none longer than `up_to`: one group a
 /// direction, "attention forward >= 16K, from <= 8K".
 [[nodiscard]] std::vector<GroupErrors> assess_extrapolation(std::span<const Sample> samples, const Fitter& fitter,
@@ -73,12 +76,13 @@ using Fitter = std::function<Predictor(std::span<const Sample>)>;
 
 /// Every parameter of a profile.
 [[nodiscard]] std::vector<Parameter> parameters_of(const cost::KernelProfile& profile);
-[[nodiscard]] std::vector<Parameter> parameters_of(std::span<const CollectiveCurve> curves);
+/// `kind`: published or measured, as their samples are.
+[[nodiscard]] std::vector<Parameter> parameters_of(std::span<const CollectiveCurve> curves, spec::SourceKind kind);
 
 [[nodiscard]] Covariance covariance_of(const CollectiveCurve& curve);
 
 /// Appends the curves of the collectives among the samples: half of the sweeps predicted by the other half, and back.
-void add_collectives(std::span<const Sample> samples, FitReport& report);
+void add_collectives(std::span<const Sample> samples, spec::SourceKind kind, FitReport& report);
 
 /// Appends the groups and residuals of one report to another.
 void add(FitReport from, FitReport& report);

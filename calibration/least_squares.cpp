@@ -157,8 +157,9 @@ Estimate non_negative_least_squares(const std::vector<LinearRow>& rows) {
       a(at(i), at(p)) = rows[i].features[p] / rows[i].target;
     }
   }
-  // Columns of length 1: seconds and seconds per byte meet in one matrix.
-  const Eigen::VectorXd lengths = a.colwise().norm().cwiseMax(1e-300);
+  // Columns of length 1: seconds and seconds per byte meet in one matrix. A feature that is nowhere stays as it is.
+  const Eigen::VectorXd lengths =
+      a.colwise().norm().transpose().unaryExpr([](double length) { return length > 0.0 ? length : 1.0; });
   a = a * lengths.cwiseInverse().asDiagonal();
   const Eigen::VectorXd one = Eigen::VectorXd::Ones(at(rows.size()));
   std::vector<std::size_t> free;

@@ -100,9 +100,8 @@ void print_table(const std::vector<Sample>& samples) {
     }
   }
   for (const Sample* sample : best) {
-    const bool collective = std::holds_alternative<CollectiveProbe>(sample->probe);
-    fmt::print("{:26} best {:9.1f} {:7}  {}\n", row_of(*sample), *rate_of(*sample), collective ? "GB/s" : "TFLOP/s",
-               describe(sample->probe));
+    const ShownRate rate = *shown_rate(*sample);
+    fmt::print("{:26} best {:9.1f} {:7}  {}\n", row_of(*sample), rate.value, rate.unit, describe(sample->probe));
   }
   fmt::print("{} samples\n", samples.size());
 }

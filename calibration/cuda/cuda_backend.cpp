@@ -39,7 +39,14 @@ class Worker {
   }
 
   [[nodiscard]] double verify(const Probe& probe) const {
-    const double own = std::visit([this](const auto& kind) { return cuda::verify(*rig_, kind); }, probe);
+    double own = 0.0;
+    try {
+      own = std::visit([this](const auto& kind) { return cuda::verify(*rig_, kind); }, probe);
+    } catch (const WorldError&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      throw ImpossibleProbe(error.what());  // refused before anything was exchanged, by all alike
+    }
     // A maximum may drop a NaN.
     constexpr double kWrong = 1e300;
     return rig_->communicator->largest({own <= kWrong ? own : kWrong}).front();

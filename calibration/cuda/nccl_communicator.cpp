@@ -114,9 +114,13 @@ class Nccl final : public NcclCommunicator {
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
   [[nodiscard]] std::unique_ptr<SymmetricBuffers> allocate_symmetric(std::int64_t bytes) override {
-    split_zero_cta();
     const std::int64_t whole = (bytes + NCCL_WIN_REQUIRED_ALIGNMENT - 1) / NCCL_WIN_REQUIRED_ALIGNMENT;
-    return std::make_unique<Windows>(members_, zero_cta_, count(whole * NCCL_WIN_REQUIRED_ALIGNMENT));
+    try {
+      split_zero_cta();
+      return std::make_unique<Windows>(members_, zero_cta_, count(whole * NCCL_WIN_REQUIRED_ALIGNMENT));
+    } catch (const WorldError& error) {
+      throw std::runtime_error(error.what());
+    }
   }
 
   void all_to_all_symmetric(std::span<const Transfer> transfers, std::int64_t bytes_per_peer) override {

@@ -36,7 +36,7 @@ class NcclCommunicator : public Communicator {
   /// As all_to_all(), by grouped sends and receives: what older libraries and frameworks do.
   virtual void all_to_all_grouped(std::span<const Transfer> transfers, std::int64_t bytes_per_peer) = 0;
   /// On `bytes` for each member, for all_to_all_symmetric(). All processes call this with as many bytes. Throws
-  /// std::runtime_error where NCCL is older than 2.28.
+  /// std::runtime_error where NCCL is older than 2.28 or the GPUs cannot map each other's memory.
   [[nodiscard]] virtual std::unique_ptr<SymmetricBuffers> allocate_symmetric(std::int64_t bytes) = 0;
   /// As all_to_all(), of symmetric memory at equal offsets, without kernels where NCCL can: the copy engines move the
   /// data and leave the multiprocessors alone (NCCL_CTA_POLICY_ZERO).

@@ -99,9 +99,9 @@ std::string sample_text(const Sample& sample) {
                        sample.ranks, run->bytes, micro, rate_of(sample).value_or(0.0),
                        run->in_place ? " in place" : "");
   }
-  const auto rate = rate_of(sample);
+  const auto rate = shown_rate(sample);
   return fmt::format("  {:<60} {:>12.4g} us{}\n", describe(sample.probe), micro,
-                     rate ? fmt::format(" {:>9.1f} TFLOP/s", *rate) : "");
+                     rate ? fmt::format(" {:>9.1f} {}", rate->value, rate->unit) : "");
 }
 
 std::string machine_text(const Machine& machine) {

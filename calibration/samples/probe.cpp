@@ -162,6 +162,19 @@ std::optional<double> rate_of(const Sample& sample) {
   return flops > 0.0 ? std::optional(flops / sample.seconds / kTera) : std::nullopt;
 }
 
+std::optional<ShownRate> shown_rate(const Sample& sample) {
+  constexpr double kKilo = 1e3;
+  const auto rate = rate_of(sample);
+  if (!rate) {
+    return std::nullopt;
+  }
+  if (std::holds_alternative<CollectiveProbe>(sample.probe)) {
+    return ShownRate{.value = *rate, .unit = "GB/s"};
+  }
+  return *rate >= 1.0 ? ShownRate{.value = *rate, .unit = "TFLOP/s"}
+                      : ShownRate{.value = kKilo * *rate, .unit = "GFLOP/s"};
+}
+
 bool is_same_measurement(const Sample& a, const Sample& b) {
   return a.probe == b.probe && a.ranks == b.ranks && a.fabric == b.fabric && a.gpu == b.gpu;
 }

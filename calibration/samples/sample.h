@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "calibration/samples/probe.h"
 
@@ -32,6 +33,13 @@ struct Sample {
 /// Bus bandwidth in GB/s of a collective, TFLOP/s of kernels that count FLOPs: as printed, else from the time. Absent
 /// for copies and layers.
 [[nodiscard]] std::optional<double> rate_of(const Sample& sample);
+
+/// rate_of() in the unit that suits it: GB/s, TFLOP/s, or GFLOP/s below one of those.
+struct ShownRate {
+  double value{};
+  std::string_view unit{};
+};
+[[nodiscard]] std::optional<ShownRate> shown_rate(const Sample& sample);
 
 /// Whether the same was measured on the same hardware: not again.
 [[nodiscard]] bool is_same_measurement(const Sample& a, const Sample& b);

@@ -12,6 +12,8 @@
 namespace ulysim::calibration {
 namespace {
 
+constexpr int kDigits = 6;  ///< of a time; no clock here knows more
+
 void say(Progress progress, const std::string& line) {
   if (progress == Progress::on_stderr) {
     fmt::print(stderr, "{}\n", line);
@@ -20,17 +22,25 @@ void say(Progress progress, const std::string& line) {
 
 void check(Backend& backend, const Plan& plan, const SuiteOptions& options) {
   double worst = 0.0;
+  std::size_t passed = 0;
   for (const Probe& probe : plan.check) {
-    const double error = backend.verify(probe);
+    double error = 0.0;
+    try {
+      error = backend.verify(probe);
+    } catch (const ImpossibleProbe& why) {
+      say(options.progress, fmt::format("not checked: {}: {}", describe(probe), why.what()));
+      continue;
+    }
     if (!(error <= options.tolerance)) {
       throw WorldError(
           fmt::format("{} computes {} wrong: the relative error is {:.2g}, allowed are {:.0g}; nothing was timed",
                       backend.name(), describe(probe), error, options.tolerance));
     }
     worst = std::max(worst, error);
+    ++passed;
   }
   say(options.progress,
-      fmt::format("{} checks against the reference passed, worst relative error {:.1e}", plan.check.size(), worst));
+      fmt::format("{} checks against the reference passed, worst relative error {:.1e}", passed, worst));
 }
 
 struct Measured {
@@ -56,10 +66,10 @@ Measured measure(Backend& backend, const Probe& probe, const SuiteOptions& optio
 }
 
 std::string summary_line(const Sample& sample) {
-  const auto rate = rate_of(sample);
-  const char* unit = std::holds_alternative<CollectiveProbe>(sample.probe) ? "GB/s" : "TFLOP/s";
+  const auto rate = shown_rate(sample);
   return fmt::format("{}: {:.4g} ms{}, spread {:.1f}%", describe(sample.probe), sample.seconds * 1e3,
-                     rate ? fmt::format(", {:.4g} {}", *rate, unit) : "", sample.spread.value_or(0.0) * 100.0);
+                     rate ? fmt::format(", {:.4g} {}", rate->value, rate->unit) : "",
+                     sample.spread.value_or(0.0) * 100.0);
 }
 
 }  // namespace
@@ -93,8 +103,8 @@ std::vector<Sample> run_suite(Backend& backend, const Plan& plan, const SuiteOpt
     try {
       const Measured measured = measure(backend, sample.probe, options);
       const PowerState state = backend.power_state();
-      sample.seconds = measured.summary.median;
-      sample.spread = measured.summary.spread;
+      sample.seconds = rounded(measured.summary.median, kDigits);
+      sample.spread = rounded(measured.summary.spread, 2);
       sample.runs = measured.repetitions;
       sample.clock_mhz = state.clock_mhz;
       sample.power_w = state.power_w;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "calibration/fit_report.h"
 #include "sim/base/diagnostics.h"
 
@@ -59,6 +61,18 @@ TEST(Collectives, OneSizeTellsNoRate) {
   const std::vector<Sample> samples = sweeps();
   EXPECT_THROW((void)fit_curve({&samples[0], &samples[0]}, {}), InputError);
   EXPECT_TRUE(fit_collectives({samples.data(), 3}).empty());
+}
+
+// What a further rank costs shows in no sweep of one number of ranks: nothing, and no error of it.
+TEST(Collectives, OneNumberOfRanksTellsNothingOfFurtherOnes) {
+  std::vector<Sample> samples = sweeps();
+  std::erase_if(samples, [](const Sample& sample) { return sample.ranks != 4; });
+  const auto curves = fit_collectives(samples);
+  EXPECT_EQ(curves.at(0).rank_latency, 0.0);
+  EXPECT_NEAR(curves[0].latency, 8e-6, 1e-9);  // 5 us and 1 us for each of three
+  for (const double covariance : curves[0].estimate.covariance) {
+    EXPECT_TRUE(std::isfinite(covariance));
+  }
 }
 
 // Sweeps are held out whole: the 8 ranks' one is predicted from those of 2 and 4, here exactly.
