@@ -61,6 +61,14 @@ struct Bench {
 
   [[nodiscard]] PlanContext context() const { return {.model = &model, .framework = &framework, .plan = &plan}; }
 
+  /// What check() and parallelize() are asked about: all that the plan needs must be there.
+  [[nodiscard]] PlanContext whole_plan() const {
+    for (const std::string& name : passes_of(plan)) {
+      (void)tests::need_pass(name);
+    }
+    return context();
+  }
+
   [[nodiscard]] workload::OpGraph logical() const {
     const spec::Framework& f = framework;
     workload::ElementwiseCosts costs{.norm_forward = f.norm_forward.value,
