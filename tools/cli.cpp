@@ -68,7 +68,7 @@ void add_format_options(CLI::App& app, Arguments& arguments) {
 
 void add_calibration_options(CLI::App& app, Arguments& arguments) {
   add(app, "--backend", arguments.backend, "host|cuda", "run: what to measure; starts ulysim-calibrate-BACKEND");
-  add(app, "--samples", arguments.samples, "FILE", "fit: a samples file that 'run' wrote");
+  add_list(app, "--samples", arguments.samples, "FILE", "fit: samples that 'run' or 'import' wrote (repeatable)");
   add(app, "--collective", arguments.collective, "NAME", "import: what a log measured that does not name it");
   add(app, "--ranks", arguments.ranks, "N", "run: how many ranks (default 2); import: where a log does not tell");
   add(app, "--fabric", arguments.fabric, "shared-memory|tcp-loopback|tcp-namespaces", "run: what joins them");

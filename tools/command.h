@@ -44,7 +44,7 @@ struct Arguments {
   std::string stage{"scenario"};
   // Calibration.
   std::string backend{"host"};
-  std::optional<std::string> samples{};
+  std::vector<std::string> samples{};
   std::optional<std::string> collective{};
   std::optional<std::string> ranks{};
   std::optional<std::string> fabric{};

@@ -3,8 +3,6 @@
 namespace ulysim::calibration {
 namespace {
 
-using kernel::Direction;
-
 // Eight heads of 64: the layer of a small model. Divides by 1, 2, 4 and 8 ranks.
 constexpr std::int64_t kHeads = 8;
 constexpr std::int64_t kHeadDim = 64;
@@ -32,16 +30,17 @@ void add_attention(std::vector<Probe>& probes, const std::vector<std::int64_t>& 
   if (ranks > 1 && kHeads % ranks == 0) {
     head_counts.push_back(kHeads / ranks);
   }
-  for (const Direction direction : {Direction::forward, Direction::backward}) {
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
     for (const Mask mask : {Mask::full, Mask::causal}) {
       for (const std::int64_t heads : head_counts) {
         for (const std::int64_t tokens : lengths) {
-          probes.emplace_back(AttentionProbe{.direction = direction,
+          probes.emplace_back(AttentionProbe{.pass = pass,
                                              .mask = mask,
                                              .heads = heads,
                                              .kv_heads = heads,
                                              .head_dim = kHeadDim,
-                                             .tokens = tokens});
+                                             .queries = tokens,
+                                             .keys = tokens});
         }
       }
     }
@@ -62,7 +61,7 @@ void add_collectives(std::vector<Probe>& probes, std::int64_t most_bytes, int ra
 
 }  // namespace
 
-Plan standard_plan(SuiteSize size, int ranks) {
+Plan host_plan(SuiteSize size, int ranks) {
   const bool quick = size == SuiteSize::quick;
   Plan plan;
   plan.check = {GemmProbe{.m = 65, .n = 33, .k = 129}, CopyProbe{.bytes = 4096}};

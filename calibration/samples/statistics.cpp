@@ -1,9 +1,13 @@
-#include "calibration/suite/statistics.h"
+#include "calibration/samples/statistics.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <variant>
 
 #include "sim/base/check.h"
+#include "sim/base/parse_quantity.h"
 
 namespace ulysim::calibration {
 namespace {
@@ -24,6 +28,10 @@ Summary summary_of(std::vector<double> values) {
   }
   constexpr double kSigmas = 1.4826;
   return {.median = median, .spread = kSigmas * median_of(values) / median};
+}
+
+double rounded(double value, int digits) {
+  return std::get<double>(parse_number(fmt::format("{:.{}g}", value, digits)));
 }
 
 }  // namespace ulysim::calibration

@@ -1,4 +1,4 @@
-#include "calibration/import/collective.h"
+#include "calibration/samples/collective.h"
 
 #include <array>
 #include <string>
@@ -6,16 +6,17 @@
 namespace ulysim::calibration {
 namespace {
 
+// In the order of the enumeration.
 constexpr std::array<CollectiveInfo, 9> kCollectives{{
-    {"all_reduce", "all_reduce", BusFactor::twice_share, CountOf::payload},
-    {"all_gather", "all_gather", BusFactor::share, CountOf::rank},
-    {"reduce_scatter", "reduce_scatter", BusFactor::share, CountOf::rank},
-    {"all_to_all", "alltoall", BusFactor::share, CountOf::rank},
-    {"send_recv", "sendrecv", BusFactor::whole, CountOf::payload},
-    {"broadcast", "broadcast", BusFactor::whole, CountOf::payload},
-    {"reduce", "reduce", BusFactor::whole, CountOf::payload},
-    {"gather", "gather", BusFactor::share, CountOf::rank},
-    {"scatter", "scatter", BusFactor::share, CountOf::rank},
+    {Collective::all_reduce, "all_reduce", "all_reduce", BusFactor::twice_share, CountOf::payload},
+    {Collective::all_gather, "all_gather", "all_gather", BusFactor::share, CountOf::rank},
+    {Collective::reduce_scatter, "reduce_scatter", "reduce_scatter", BusFactor::share, CountOf::rank},
+    {Collective::all_to_all, "all_to_all", "alltoall", BusFactor::share, CountOf::rank},
+    {Collective::send_recv, "send_recv", "sendrecv", BusFactor::whole, CountOf::payload},
+    {Collective::broadcast, "broadcast", "broadcast", BusFactor::whole, CountOf::payload},
+    {Collective::reduce, "reduce", "reduce", BusFactor::whole, CountOf::payload},
+    {Collective::gather, "gather", "gather", BusFactor::share, CountOf::rank},
+    {Collective::scatter, "scatter", "scatter", BusFactor::share, CountOf::rank},
 }};
 
 /// Spellings of PyTorch that are none of the names above (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp).
@@ -59,6 +60,10 @@ const CollectiveInfo* by_name(std::string_view letters) {
 }
 
 }  // namespace
+
+const CollectiveInfo& info_of(Collective collective) {
+  return kCollectives.at(static_cast<std::size_t>(collective));
+}
 
 const CollectiveInfo* find_collective(std::string_view text) {
   std::string letters = plain(text);

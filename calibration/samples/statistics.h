@@ -13,4 +13,7 @@ struct Summary {
 /// Of at least one positive value; the median of an even number is the mean of the middle two.
 [[nodiscard]] Summary summary_of(std::vector<double> values);
 
+/// The nearest number of so many significant digits, which prints short and reads back to itself.
+[[nodiscard]] double rounded(double value, int digits);
+
 }  // namespace ulysim::calibration

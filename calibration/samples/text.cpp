@@ -1,4 +1,4 @@
-#include "calibration/import/text.h"
+#include "calibration/samples/text.h"
 
 #include <algorithm>
 #include <array>
