@@ -53,9 +53,9 @@ bool is_packing(const std::string& name) {
 
 /// What ranks that compute and communicate in turn take for the attention of the step's layers, on the first rank.
 double sequence_attention_seconds(const results::Figures& figures) {
-  ULYSIM_CHECK(!figures.trace.empty(), "no trace to sum attention from");
+  ULYSIM_CHECK(figures.trace && !figures.trace->ranks.empty(), "no trace to sum attention from");
   double total = 0.0;
-  for (const results::TraceSpan& span : figures.trace.front().spans) {
+  for (const results::TraceSpan& span : figures.trace->ranks.front().spans) {
     if (span.purpose == "attention" || span.purpose == "ulysses" || span.purpose == "ring" || is_packing(span.name)) {
       total += seconds(span.end - span.begin);
     }
