@@ -78,17 +78,6 @@ std::optional<std::size_t> Section::word(std::string_view name) {
   return static_cast<std::size_t>(found - k.words.begin());
 }
 
-void Section::only_one(std::string_view name) {
-  const config::Node* value = find(name);
-  if (value == nullptr) {
-    return;
-  }
-  const auto count = integer(name, {1, 1'000'000});
-  if (count && *count > 1) {
-    error(name, "above 1 is not yet supported");
-  }
-}
-
 void Section::error_here(std::string_view message) {
   map_.diagnostics().error(where(), fmt::format("'{}': {}", path_, message));
 }

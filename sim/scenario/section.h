@@ -35,8 +35,6 @@ class Section {
   /// Index into `Key::words`. Words of `Key::not_yet`, and anything that is no scalar, are refused as not yet
   /// supported; what else stands there is reported with "did you mean".
   [[nodiscard]] std::optional<std::size_t> word(std::string_view name);
-  /// Reports `name` as not yet supported when it is there and is not the count 1 (which asks for nothing).
-  void only_one(std::string_view name);
   [[nodiscard]] const config::Node* find(std::string_view name);
   [[nodiscard]] std::vector<const config::Node*> items(std::string_view name);
 

@@ -188,6 +188,12 @@ TEST(Masks, AWindowOrAPatternReplacesTheMask) {
                                     "ulysses=8,attention.mask={block_sparse: {block: 64, density: 0.25, seed: 0}}"));
 }
 
+TEST(Masks, NoGlobalBlockIsAPatternToo) {
+  const Scenario s = parsed(
+      study("{sequence_length: 1Mi, attention: {mask: {block_sparse: {global: 0, local: 4}}}}", "[{ulysses: 8}]"));
+  EXPECT_EQ(s.plans[0].plan.block_sparse->global, 0);
+}
+
 TEST(PlanNames, DegreesInPassOrderThenWhatIsOverridden) {
   const Scenario s =
       parsed(study("{sequence_length: 1Mi}",

@@ -87,6 +87,23 @@ TEST(Verify, a_partial_sum_that_is_read_unreduced) {
               Contains("work.forward.add: mixes other (partial over {}) with partial sums over {tensor}"));
 }
 
+TEST(Verify, a_product_whose_factors_are_cut_apart) {
+  // x holds half of the hidden width, the weight all of it: each rank would multiply rows that do not meet.
+  Graph g;
+  g.graph.mesh.set_size(MeshAxis::tensor, 2);
+  const Extent tokens{.dim = Dim::tokens, .size = 4};
+  const Extent ffn{.dim = Dim::ffn, .size = 6};
+  const TensorId x = g.tensor("x", {tokens, {.dim = Dim::hidden, .size = 8, .split = {MeshAxis::tensor}}});
+  const TensorId w = g.tensor("w", {{.dim = Dim::hidden, .size = 8}, ffn});
+  const TensorId y = g.tensor("y", {tokens, ffn});
+  g.block().tensor(y).partial.insert(MeshAxis::tensor);
+  for (const TensorId id : {x, w}) {
+    g.block().tensor(id).persistent = true;
+  }
+  g.op("up", GemmWork{.m = {Dim::tokens}, .n = {Dim::ffn}, .k = {Dim::hidden}}, {x, w}, {y});
+  EXPECT_THAT(verify_shapes(g.graph), ElementsAre("work.forward.up: x has hidden=8/tensor but w has hidden=8"));
+}
+
 TEST(Verify, an_all_reduce_makes_it_whole) {
   Graph g;
   g.graph.mesh.set_size(MeshAxis::tensor, 2);

@@ -57,6 +57,19 @@ TEST(HfConfig, a_llama_of_two_layers_by_hand) {
   EXPECT_EQ(count.total, 80 + 2 * (192 + 384 + 16) + 8 + 80);
 }
 
+TEST(HfConfig, mpt_widens_by_its_ratio_and_learns_positions_only_without_alibi_or_rotation) {
+  const auto mpt = [](const std::string& more, const std::string& attention) {
+    return model(
+        R"({"model_type": "mpt", "d_model": 8, "n_heads": 4, "n_layers": 2, "max_seq_len": 64, "vocab_size": 10)" +
+        more + R"(, "attn_config": {"attn_type": "multihead_attention", )" + attention + "}}");
+  };
+  EXPECT_EQ(mpt("", R"("alibi": true)").ffn, 32) << "four times";
+  EXPECT_EQ(mpt(R"(, "expansion_ratio": 3)", R"("alibi": true)").ffn, 24);
+  EXPECT_EQ(mpt("", R"("alibi": false)").learned_positions, 64);
+  EXPECT_EQ(mpt(R"(, "learned_pos_emb": true)", R"("alibi": true)").learned_positions, 0);
+  EXPECT_EQ(mpt(R"(, "learned_pos_emb": false)", R"("alibi": false)").learned_positions, 0);
+}
+
 TEST(HfConfig, absent_keys_take_the_default_of_the_class) {
   const Transformer t = model(llama());
   EXPECT_EQ(t.kv_heads, 4) << "old files name no key/value heads: as many as heads";
@@ -122,16 +135,6 @@ TEST(HfConfig, nested_files_may_tie_at_the_outer_level) {
   EXPECT_FALSE(model(R"({"model_type": "some_vl", "tie_word_embeddings": true, )" + inner +
                      R"(, "tie_word_embeddings": false}})")
                    .tied_embeddings);
-}
-
-TEST(HfConfig, mpt_learns_positions_only_where_neither_alibi_nor_rotary_give_them) {
-  const auto mpt = [](const std::string& attention) {
-    return model(R"({"model_type": "mpt", "d_model": 8, "n_layers": 2, "n_heads": 4, "vocab_size": 10, "max_seq_len": 6,
- "attn_config": {)" +
-                 attention + "}}");
-  };
-  EXPECT_EQ(mpt(R"("alibi": false)").learned_positions, 6);
-  EXPECT_EQ(mpt("").learned_positions, 0) << "alibi is the default of the class";
 }
 
 TEST(HfConfig, qwen_windows_begin_at_max_window_layers_when_switched_on) {
