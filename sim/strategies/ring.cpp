@@ -184,7 +184,10 @@ class BlockPass {
       out_.push_back(
           elementwise(fmt::format("merge_{}", step), merged, {sum, op.writes[1]}, {{part.writes[0], merge}}, op));
       if (context_.framework->ring_keeps_received.value != 0) {
-        kept.insert(kept.end(), {keys.k, keys.v, part.writes[0]});
+        kept.push_back(part.writes[0]);
+        if (!work.gathered_keys) {  // Gathered ones are there to the last call as it is.
+          kept.insert(kept.end(), {keys.k, keys.v});
+        }
       }
       keys = next;
     }

@@ -129,7 +129,7 @@ TEST(Pipeline, MessagesComeIntoBuffersThatStayWhereTheStackKeepsOneForEachMicroB
   for (const std::int64_t keeps : {0, 1}) {
     lab::Bench bench = lab::bench("llama-3.1-8b", piped(2, 4), 4);
     bench.framework.pipeline_receive_buffers.value = keeps;
-    const OpGraph graph = parallelize(bench.context(), bench.logical());
+    const OpGraph graph = parallelize(bench.whole_plan(), bench.logical());
     double held = 0;
     for (const BlockTemplate& block : graph.templates) {
       for (const Tensor& tensor : block.tensors) {
