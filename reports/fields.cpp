@@ -71,12 +71,12 @@ std::size_t Fields::word(std::string_view key, const std::vector<std::string>& w
 }
 
 Fields Fields::object(std::string_view key) {
-  static const config::Node kEmpty{.kind = config::Node::Kind::mapping};
   const config::Node* value = mapping_.find(key);
   if (value == nullptr) {
     static_cast<void>(missing(key));
+    diagnostics().throw_if_any();
   }
-  return {value == nullptr ? kEmpty : *value, mapping_.path_of(key), mapping_.diagnostics()};
+  return {*value, mapping_.path_of(key), diagnostics()};
 }
 
 }  // namespace ulysim::reports

@@ -52,7 +52,7 @@ class Fields {
   }
   [[nodiscard]] bool has(std::string_view key) { return mapping_.find(key) != nullptr; }
 
-  /// The object under `key`, which must be there; an empty one in its place.
+  /// The object under `key`. One that is missing ends the reading: throws InputError with all found so far.
   [[nodiscard]] Fields object(std::string_view key);
 
   /// read(node, path) of each item of a list. None when it is missing.

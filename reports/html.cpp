@@ -55,8 +55,9 @@ class HtmlWriter final : public ReportWriter {
 }  // namespace
 
 std::string why_no_page() {
-  return "this program was built without the HTML page; building it needs Node.js 18 or newer and npm "
-         "('tools/setup --html' installs them), then configure with -DULYSIM_HTML=ON and build again";
+  return "this program was built without the HTML page; install Node.js 18 or newer and npm (on Debian: apt-get "
+         "install "
+         "nodejs npm), configure with -DULYSIM_HTML=ON, which tells what is still missing, and build again";
 }
 
 std::optional<std::string> fill_page(std::string_view page, const Report& report) {

@@ -15,7 +15,7 @@ using SavedResult = std::variant<results::StudyResult, results::ValidationResult
 
 /// Reads what the JSON writer wrote: writing it again gives the same bytes. Timelines for Perfetto are not in it.
 /// Keys that this version does not know are passed over, and keys that earlier ones did not write may be missing.
-/// Throws InputError with everything that is wrong, each with its place: no result, a later version of the format, a
+/// Throws InputError with what is wrong, each mistake with its place: no result, a later version of the format, a
 /// value of another type or out of range, an index that points nowhere. What is let through every writer can print.
 [[nodiscard]] SavedResult read_result(const config::Node& root);
 

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 
 #include "sim/base/check.h"
@@ -51,8 +54,20 @@ std::span<const Strategy* const> strategies() {
   return kPasses;
 }
 
+const Strategy* find_strategy(std::string_view name) {
+  const auto all = strategies();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [name](const Strategy* pass) { return pass->name() == name; });
+  return found == all.end() ? nullptr : *found;
+}
+
 std::vector<Infeasible> check(const PlanContext& context) {
   std::vector<Infeasible> reasons;
+  for (const std::string& name : passes_of(*context.plan)) {
+    if (find_strategy(name) == nullptr) {
+      reasons.push_back({.reason = fmt::format("this build has no pass '{}'", name)});
+    }
+  }
   for (const Strategy* pass : strategies()) {
     for (Infeasible& reason : pass->check(context)) {
       reasons.push_back(std::move(reason));

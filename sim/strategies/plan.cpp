@@ -48,4 +48,33 @@ std::vector<Unpadded> unpadded(const Plan& plan) {
   return all;
 }
 
+std::vector<std::string> passes_of(const Plan& plan) {
+  using workload::MeshAxis;
+  const auto split = [&](MeshAxis axis) { return plan.mesh.size(axis) > 1; };
+  const std::pair<const char*, bool> asked[] = {
+      {"pipeline", split(MeshAxis::pipeline)},
+      {"data", split(MeshAxis::data)},
+      {"tensor", split(MeshAxis::tensor)},
+      {"head-chunks", plan.head_chunks > 1},
+      {"ulysses", split(MeshAxis::ulysses)},
+      {"ring", split(MeshAxis::ring)},
+      {"sequence-chunks", plan.sequence_chunk.has_value()},
+      {"expert", split(MeshAxis::expert)},
+      {"tiling", plan.tiled_mlp || plan.tiled_loss},
+      {"recompute", plan.recompute != Recompute::none},
+      {"checkpoint-offload", plan.checkpoint_offload != Offload::none},
+      {"zero", plan.zero > 0},
+      {"optimizer", true},
+      {"optimizer-offload", plan.optimizer_offload != Offload::none},
+      {"schedule", split(MeshAxis::pipeline)},
+  };
+  std::vector<std::string> names;
+  for (const auto& [name, wanted] : asked) {
+    if (wanted) {
+      names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
 }  // namespace ulysim::strategies

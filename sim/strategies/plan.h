@@ -97,4 +97,7 @@ struct Unpadded {
 };
 [[nodiscard]] std::vector<Unpadded> unpadded(const Plan& plan);
 
+/// Names of the passes that the plan cannot do without, in the order of the catalogue.
+[[nodiscard]] std::vector<std::string> passes_of(const Plan& plan);
+
 }  // namespace ulysim::strategies

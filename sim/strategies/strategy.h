@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hw_models/spec/framework.h"
@@ -36,7 +37,10 @@ class Strategy {
 /// The passes in the order in which they run: that order is part of their contract.
 [[nodiscard]] std::span<const Strategy* const> strategies();
 
-/// Every reason of every pass.
+/// The pass of that name; nullptr when the catalogue has none.
+[[nodiscard]] const Strategy* find_strategy(std::string_view name);
+
+/// Every reason of every pass, and the passes that the plan asks for in vain.
 [[nodiscard]] std::vector<Infeasible> check(const PlanContext& context);
 
 /// The parallel graph of a plan: all passes over `graph`, verified after each (InternalError names the pass),

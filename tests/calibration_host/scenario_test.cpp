@@ -13,6 +13,7 @@
 #include "calibration/write_profile.h"
 #include "sim/study/study.h"
 #include "tests/calibration_host/paper_machine.h"
+#include "tests/support/passes.h"
 
 namespace ulysim::calibration {
 namespace {
@@ -47,6 +48,7 @@ class MeasuredCluster : public testing::TestWithParam<const char*> {
         "training: {{sequence_length: {}, recompute: none}}\nplans: [{}]\n",
         (data_ / "config.json").string(), nodes_, kTokens, plan);
     const auto scenario = scenario::parse_scenario({.text = text, .file = "s.yaml", .folder = data_}, data_, {});
+    tests::need_passes_of(scenario.plans);
     return study::run(scenario, {}).plans.at(0).figures.value();
   }
 

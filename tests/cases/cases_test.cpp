@@ -10,6 +10,7 @@
 #include "sim/study/validate_scenario.h"
 #include "tests/cases/case_file.h"
 #include "tests/study/lab.h"
+#include "tests/support/passes.h"
 
 namespace ulysim::cases {
 namespace {
@@ -115,7 +116,9 @@ std::string wrong(const Expectation& expectation, const std::map<std::string, Lo
     });
     return said ? "" : "not refused with that: " + testing::PrintToString(run.messages);
   }
-  if (!run.scenario) {
+  if (run.scenario) {
+    tests::need_passes_of(run.scenario->plans);
+  } else {
     return "refused: " + testing::PrintToString(run.messages);
   }
   const scenario::Scenario& scenario = *run.scenario;

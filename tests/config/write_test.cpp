@@ -81,23 +81,23 @@ TEST(WriteYaml, NothingInANameIsTakenForASign) {
 
 TEST(WriteYaml, AnyTreeComesBack) {
   std::mt19937 random(20261130);
-  const auto below = [&](std::uint32_t bound) { return random() % bound; };
+  const auto below = [&](std::size_t bound) { return std::size_t{random()} % bound; };
   const std::string signs = "ab1 :,#-?&*!|>'\"%@[]{}\\~.\t\xC3\xA9";
   const auto text = [&] {
     std::string out;
-    for (std::uint32_t i = below(12); i > 0; --i) {
-      const std::size_t at = below(static_cast<std::uint32_t>(signs.size() - 1));
+    for (std::size_t i = below(12); i > 0; --i) {
+      const std::size_t at = below(signs.size() - 1);
       out += static_cast<unsigned char>(signs[at]) >= 0x80 ? std::string("\xC3\xA9") : std::string(1, signs[at]);
     }
     return out;
   };
   const auto tree = [&](const auto& self, int depth) -> Node {
-    const std::uint32_t kind = depth == 0 ? 0 : below(3);
+    const std::size_t kind = depth == 0 ? 0 : below(3);
     if (kind == 0) {
       return below(8) == 0 ? Node{} : quoted(text());
     }
     Node node = kind == 1 ? list({}) : mapping({});
-    for (std::uint32_t i = below(5); i > 0; --i) {
+    for (std::size_t i = below(5); i > 0; --i) {
       if (kind == 1) {
         node.items.push_back(self(self, depth - 1));
       } else {

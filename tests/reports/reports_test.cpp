@@ -128,7 +128,7 @@ TEST(Trace, IsJsonWhateverAnOpIsCalled) {
   study.plans[0].figures->trace =
       results::Trace{.ranks = {{.name = "rank 0", .streams = {"compute"}, .spans = {{.name = "</script>\x01"}}}}};
   const config::Node root = config::parse_json(written("trace", study), "trace.json");
-  EXPECT_EQ(root.find("traceEvents")->items.size(), 4U) << "three names and one op";
+  EXPECT_EQ(root.find("traceEvents")->items.size(), 5U) << "two names, two places and one op";
 }
 
 TEST(Trace, OpsThatFollowEachOtherNeverOverlap) {

@@ -12,16 +12,19 @@
 #include "sim/scenario/scenario.h"
 #include "sim/study/machine.h"
 #include "sim/study/simulate.h"
+#include "tests/support/passes.h"
 
 namespace ulysim::study::sequences {
 
 /// Eight A100 and a model with as many key/value heads as heads; `training` and `plans` are YAML flow values.
 inline scenario::Scenario parse(const std::string& training, const std::string& plans) {
   const auto data = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "share" / "ulysim";
-  return scenario::parse_scenario(
+  scenario::Scenario parsed = scenario::parse_scenario(
       {.text = "model: llama-2-7b\ncluster: {node: dgx-a100}\ntraining: " + training + "\nplans: " + plans + "\n",
        .file = "s.yaml"},
       data, {});
+  tests::need_passes_of(parsed.plans);
+  return parsed;
 }
 
 inline std::vector<results::Figures> figures_of(const scenario::Scenario& scenario) {

@@ -109,8 +109,8 @@ TEST(HeadChunks, run_with_a_ring_and_under_tensor_parallelism) {
   plan.recompute = Recompute::full;
   plan.zero = 3;
   const lab::Bench bench = lab::bench("llama-3.1-8b", plan);
-  ASSERT_TRUE(check(bench.context()).empty());
-  EXPECT_NO_THROW((void)parallelize(bench.context(), bench.logical()));
+  ASSERT_TRUE(check(bench.whole_plan()).empty());
+  EXPECT_NO_THROW((void)parallelize(bench.whole_plan(), bench.logical()));
 }
 
 TEST(HeadChunks, that_do_not_fit_the_heads_are_told_what_would) {

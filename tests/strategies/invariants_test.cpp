@@ -75,7 +75,7 @@ class Generator {
   lab::Bench legal() {
     while (true) {
       lab::Bench bench = any();
-      if (check(bench.context()).empty()) {
+      if (check(bench.whole_plan()).empty()) {
         return bench;
       }
     }
@@ -258,7 +258,7 @@ TEST(Invariants, hold_for_every_legal_plan) {
     const OpGraph logical = bench.logical();
     OpGraph parallel;
     // parallelize() runs verify() and throws when it finds anything.
-    ASSERT_NO_THROW(parallel = parallelize(bench.context(), logical));
+    ASSERT_NO_THROW(parallel = parallelize(bench.whole_plan(), logical));
     const double model = model_flops(logical).value();
     ASSERT_NEAR(model_flops(parallel).value() / model, 1, 1e-12);
     const double executed = executed_flops(parallel).value() / executed_flops(logical).value();
@@ -301,11 +301,11 @@ TEST(Invariants, each_option_meets_each_other_on_a_small_machine) {
       for (const std::int64_t zero : {0, 1, 2, 3}) {
         plan.recompute = recompute;
         plan.zero = zero;
-        if (!check(bench.context()).empty()) {
+        if (!check(bench.whole_plan()).empty()) {
           continue;
         }
         ++legal;
-        ASSERT_NO_THROW((void)parallelize(bench.context(), bench.logical())) << text(bench);
+        ASSERT_NO_THROW((void)parallelize(bench.whole_plan(), bench.logical())) << text(bench);
       }
     }
   }

@@ -15,6 +15,7 @@
 #include "sim/workload/shape.h"
 #include "sim/workload/training_step.h"
 #include "sim/workload/verify.h"
+#include "tests/support/passes.h"
 
 /// A bench for passes: a model, a plan, and the graph after the passes that a test asks for, and no others. A test of
 /// one pass so does not depend on the rest of the catalogue.
@@ -43,17 +44,14 @@ inline spec::Framework framework(std::string_view name = "deepspeed-hf") {
 }
 
 inline bool has(std::string_view pass) {
-  const auto all = strategies();
-  return std::any_of(all.begin(), all.end(), [&](const Strategy* each) { return each->name() == pass; });
+  return find_strategy(pass) != nullptr;
 }
 
 inline const Strategy& pass(std::string_view name) {
-  for (const Strategy* each : strategies()) {
-    if (each->name() == name) {
-      return *each;
-    }
+  if (!tests::need_pass(name)) {
+    throw std::runtime_error("the catalogue has no pass " + std::string(name));
   }
-  throw std::runtime_error("the catalogue has no pass " + std::string(name));
+  return *find_strategy(name);
 }
 
 struct Bench {
@@ -62,6 +60,14 @@ struct Bench {
   Plan plan{};
 
   [[nodiscard]] PlanContext context() const { return {.model = &model, .framework = &framework, .plan = &plan}; }
+
+  /// What check() and parallelize() are asked about: all that the plan needs must be there.
+  [[nodiscard]] PlanContext whole_plan() const {
+    for (const std::string& name : passes_of(plan)) {
+      (void)tests::need_pass(name);
+    }
+    return context();
+  }
 
   [[nodiscard]] workload::OpGraph logical() const {
     const spec::Framework& f = framework;

@@ -67,7 +67,7 @@ OpGraph graph_of(const Plan& plan) {
       bench.model, {.sequence_length = plan.sequence_length,
                     .batch = plan.mesh.size(MeshAxis::data),
                     .costs = {.optimizer_bytes = 12, .matrix_optimizer_bytes = 8, .matrix_optimizer_traffic = 20}});
-  return parallelize(bench.context(), std::move(graph));
+  return parallelize(bench.whole_plan(), std::move(graph));
 }
 
 // Two layers of llama-3.1-8b: q and o 4096 × 4096, k and v 1024 × 4096, gate, up and down 4096 × 14336.
@@ -152,7 +152,7 @@ TEST(Transients, are_of_what_is_updated_at_once) {
   const auto transient = [&] {
     OpGraph graph = build_training_step(
         bench.model, {.sequence_length = 8192, .batch = 8, .costs = {.optimizer_transient_bytes = 6}});
-    graph = parallelize(bench.context(), std::move(graph));
+    graph = parallelize(bench.whole_plan(), std::move(graph));
     std::int64_t bytes = 0;
     for (const TensorId id : graph.templates.back().body(Phase::update).ops.front().scratch) {
       bytes += local_bytes(graph.templates.back().tensor(id), graph.mesh).value();

@@ -86,8 +86,8 @@ TEST(Pipeline, EveryBlockRunsInOneStageAndEveryParameterIsUpdatedOnce) {
   for (const std::int64_t chunks : {1, 2}) {
     lab::Bench bench = lab::bench("llama-3.1-8b", piped(2, 4), 5);
     bench.plan.virtual_stages = chunks;
-    ASSERT_THAT(check(bench.context()), IsEmpty());
-    const OpGraph graph = parallelize(bench.context(), bench.logical());
+    ASSERT_THAT(check(bench.whole_plan()), IsEmpty());
+    const OpGraph graph = parallelize(bench.whole_plan(), bench.logical());
     ASSERT_EQ(graph.roles.size(), 2U);
     std::int64_t layers = 0;
     std::int64_t updated = 0;
@@ -129,7 +129,7 @@ TEST(Pipeline, ABoundarySendsTheActivationsOnceEachWay) {
   for (const std::int64_t tensor : {1, 4}) {
     lab::Bench bench = lab::bench("llama-3.1-8b", piped(2, 2), 4);
     bench.plan.mesh.set_size(MeshAxis::tensor, tensor);
-    const OpGraph graph = parallelize(bench.context(), bench.logical());
+    const OpGraph graph = parallelize(bench.whole_plan(), bench.logical());
     std::int64_t sends = 0;
     for (const BlockTemplate& block : graph.templates) {
       for (const Body& body : block.bodies) {
@@ -149,8 +149,8 @@ TEST(Pipeline, ATiedEmbeddingStandsAtBothEndsAndItsGradientsAreExchanged) {
   lab::Bench bench = lab::bench("gpt2", piped(2, 2), 2);
   bench.plan.mesh.set_size(MeshAxis::data, 2);
   bench.plan.zero = 1;
-  ASSERT_THAT(check(bench.context()), IsEmpty());
-  const OpGraph graph = parallelize(bench.context(), bench.logical());
+  ASSERT_THAT(check(bench.whole_plan()), IsEmpty());
+  const OpGraph graph = parallelize(bench.whole_plan(), bench.logical());
   const std::int64_t table = bench.model.vocab * bench.model.hidden;
   std::int64_t updated = 0;
   int sends = 0;
@@ -174,7 +174,7 @@ TEST(Pipeline, ATiedEmbeddingStandsAtBothEndsAndItsGradientsAreExchanged) {
 
 TEST(Pipeline, AScheduleThatCannotEndIsADeadlock) {
   const lab::Bench bench = lab::bench("llama-3.1-8b", piped(2, 2), 2);
-  OpGraph graph = parallelize(bench.context(), bench.logical());
+  OpGraph graph = parallelize(bench.whole_plan(), bench.logical());
   ASSERT_THAT(verify(graph), IsEmpty());
   // Stage 0 asks for the first gradient before it has sent the first activation.
   auto& program = graph.roles[0].program;
@@ -188,7 +188,7 @@ TEST(Pipeline, AScheduleThatCannotEndIsADeadlock) {
 
 TEST(Pipeline, RefusesWhatCannotRunAndSaysWhatCan) {
   const auto refusal = [](const lab::Bench& bench) {
-    const auto reasons = check(bench.context());
+    const auto reasons = check(bench.whole_plan());
     return reasons.empty() ? std::string() : reasons.front().reason + " | " + reasons.front().suggestion;
   };
   lab::Bench bench = lab::bench("llama-3.1-8b", piped(4, 6), 8);
@@ -210,7 +210,7 @@ TEST(Pipeline, TheHostWaitsForWhatItReceivesWhereTheStackSynchronises) {
     plan.virtual_stages = virtual_stages;
     lab::Bench bench = lab::bench("llama-3.1-8b", plan, 4);
     bench.framework.pipeline_exchange_drains_host.value = drains;
-    const OpGraph graph = parallelize(bench.context(), bench.logical());  // verify() finds no deadlock
+    const OpGraph graph = parallelize(bench.whole_plan(), bench.logical());  // verify() finds no deadlock
     std::int64_t count = 0;
     for (const BlockTemplate& block : graph.templates) {
       for (const Body& body : block.bodies) {

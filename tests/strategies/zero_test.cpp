@@ -361,7 +361,7 @@ TEST(Zero, replicas_share_what_their_groups_have_scattered) {
       lab::Bench bench = with_overlap(lab::bench("llama-3.1-8b", zero(stage, axis, 8)));
       bench.framework.sequence_parallel_gradient_wire_bytes.value = 2;
       bench.plan.mesh.set_size(MeshAxis::replicate, 2);
-      ASSERT_THAT(check(bench.context()), testing::IsEmpty());
+      ASSERT_THAT(check(bench.whole_plan()), testing::IsEmpty());
       const OpGraph graph = bench.after({name(axis), "zero"});
       const double reduced = 3.0 / 4 * 2 * (kW + kSmall) + 2 * 1.0 / 2 * 2 * (kW + kSmall) / 4;
       EXPECT_EQ(lab::sent(graph, stage == 3 ? kReduceEach : kReduceLast), reduced);
@@ -400,7 +400,7 @@ TEST(Zero, replicas_that_fit_no_group_are_refused) {
     bench.plan.mesh.set_size(MeshAxis::replicate, replicas);
     bench.plan.mesh.set_size(MeshAxis::expert, expert);
     std::string text;
-    for (const Infeasible& each : check(bench.context())) {
+    for (const Infeasible& each : check(bench.whole_plan())) {
       text += each.reason + " > " + each.suggestion + "\n";
     }
     return text;
@@ -465,7 +465,7 @@ TEST(Zero, shards_on_drives_pass_through_host_memory) {
   for (const Offload optimizer : {Offload::none, Offload::cpu}) {
     plan.optimizer_offload = optimizer;
     const lab::Bench bench = lab::bench("llama-3.1-8b", plan);
-    ASSERT_THAT(check(bench.context()), testing::IsEmpty());
+    ASSERT_THAT(check(bench.whole_plan()), testing::IsEmpty());
     const OpGraph graph = bench.after({"data", "zero", "optimizer-offload"});
     const BlockTemplate& layer = lab::layer_of(graph);
     EXPECT_EQ(tensor_of(layer, "w_q").space, Space::nvme);

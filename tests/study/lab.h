@@ -17,6 +17,7 @@
 #include "sim/scenario/scenario.h"
 #include "sim/study/machine.h"
 #include "sim/study/simulate.h"
+#include "tests/support/passes.h"
 
 namespace ulysim::study {
 
@@ -42,7 +43,9 @@ inline std::vector<std::string> run_names() {
 }
 
 inline scenario::Scenario load_run(const std::string& name) {
-  return scenario::load_scenario(runs_folder() / (name + ".yaml"), data_folder(), {});
+  scenario::Scenario run = scenario::load_scenario(runs_folder() / (name + ".yaml"), data_folder(), {});
+  tests::need_passes_of(run.plans);
+  return run;
 }
 
 /// What a small study is made of, each a YAML flow value.
@@ -53,10 +56,13 @@ struct Study {
   std::string plans{};
 };
 inline scenario::Scenario parse(const Study& study) {
-  return scenario::parse_scenario({.text = "model: " + study.model + "\ncluster: " + study.cluster +
-                                           "\ntraining: " + study.training + "\nplans: " + study.plans + "\n",
-                                   .file = "s.yaml"},
-                                  data_folder(), {});
+  scenario::Scenario parsed =
+      scenario::parse_scenario({.text = "model: " + study.model + "\ncluster: " + study.cluster +
+                                        "\ntraining: " + study.training + "\nplans: " + study.plans + "\n",
+                                .file = "s.yaml"},
+                               data_folder(), {});
+  tests::need_passes_of(parsed.plans);
+  return parsed;
 }
 
 /// Plans that can run.

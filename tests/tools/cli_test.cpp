@@ -240,11 +240,12 @@ TEST(Maxseq, IsStatus3WithItsJsonWrittenOnlyWhenNoPlanTrainsAtAnyLength) {
                                      "16Ki",   "--plan",  "ulysses=8",  "--json", json.string()};
   const Outcome none = sandbox.run(one);
   EXPECT_EQ(none.status, 3) << none.err;
-  EXPECT_THAT(content_of(json), HasSubstr("\"limit\": \"heads\""));
+  EXPECT_THAT(content_of(json), HasSubstr("\"limit\": \"heads\"")) << none.out;
   EXPECT_THAT(content_of(json), HasSubstr("\"max_sequence_length\": null"));
   std::vector<std::string> two = one;
   two.insert(two.end(), {"--plan", "ulysses=4"});
-  EXPECT_EQ(sandbox.run(two).status, 0) << "one of two trains";
+  const Outcome other = sandbox.run(two);
+  EXPECT_EQ(other.status, 0) << "one of two trains: " << other.out;
 }
 
 TEST(Run, TheTraceIsJson) {

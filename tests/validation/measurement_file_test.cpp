@@ -177,6 +177,7 @@ TEST_F(MeasurementFile, MemoryIsComparedAsItWasMeasured) {
   }
   const auto result = validate(std::vector{write(kHead + rows)}, folder_ / "data");
   ASSERT_EQ(result.rows.size(), 4U);
+  ASSERT_TRUE(result.rows[0].predicted) << result.rows[0].note;
   const auto predicted = [&](std::size_t row) { return result.rows[row].predicted.value_or(0.0); };
   // The allocator's tensors, with fragmentation and workspace, with CUDA context and NCCL.
   EXPECT_LT(predicted(0), predicted(1));

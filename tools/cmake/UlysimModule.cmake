@@ -71,6 +71,8 @@ function(ulysim_test label name)
     target_precompile_headers(${name} REUSE_FROM ulysim_test_headers)
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${label}."
-    PROPERTIES LABELS ${label} TIMEOUT ${timeout})
+    PROPERTIES LABELS ${label} TIMEOUT ${timeout}
+    # A strategy taken out of the catalogue fails its own tests only (tests/support/passes.h).
+    SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]|this build has no pass '")
 endfunction()
 include(GoogleTest)

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+#include "sim/strategies/strategy.h"
+
+/// A strategy can be taken out of the catalogue. Then its own tests fail (its file under tests/strategies, its golden
+/// graph), and all others that need it are skipped: CTest takes these words for that (tools/cmake/UlysimModule.cmake).
+namespace ulysim::tests {
+
+inline bool is_its_own_test(std::string_view pass) {
+  const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
+  std::string own = std::string(pass) + "_test";
+  std::replace(own.begin(), own.end(), '-', '_');
+  return test != nullptr && std::filesystem::path(test->file()).stem() == own;
+}
+
+/// Whether the catalogue has the pass; if not, the running test is skipped unless it is the pass's own.
+inline bool need_pass(std::string_view pass) {
+  if (strategies::find_strategy(pass) != nullptr) {
+    return true;
+  }
+  if (!is_its_own_test(pass)) {
+    // At once: a test that goes on without its plan may not come to an end.
+    std::cout << "skipped: this build has no pass '" << pass << "'" << std::endl;
+  }
+  return false;
+}
+
+/// The same for all that the plans of a scenario ask for.
+template <class Plans>
+void need_passes_of(const Plans& plans) {
+  for (const auto& entry : plans) {
+    for (const std::string& pass : strategies::passes_of(entry.plan)) {
+      need_pass(pass);
+    }
+  }
+}
+
+}  // namespace ulysim::tests
