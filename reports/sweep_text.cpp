@@ -150,9 +150,9 @@ std::string head(const SweepResult& sweep) {
   for (const SweepAxis& axis : sweep.axes) {
     axes.push_back(fmt::format("{} {}", human_count(static_cast<std::int64_t>(axis.values.size())), axis.key));
   }
-  return fmt::format("{}: {} points ({}), {} plans", sweep.name,
+  return fmt::format("{}: {} points ({}), {} plan{}", sweep.name,
                      human_count(static_cast<std::int64_t>(sweep.points.size())), fmt::join(axes, " × "),
-                     sweep.plans.size());
+                     sweep.plans.size(), sweep.plans.size() == 1 ? "" : "s");
 }
 
 }  // namespace

@@ -62,7 +62,9 @@ class FirstFailure {
  public:
   void keep(std::exception_ptr failure) {
     const std::lock_guard lock(mutex_);
-    failure_ = failure_ ? failure_ : std::move(failure);
+    if (!failure_) {
+      failure_ = std::move(failure);
+    }
     any_ = true;
   }
   [[nodiscard]] bool any() const { return any_; }

@@ -5,9 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdint>
-
 #include "reports/text.h"
 #include "tests/tools/program.h"
 
@@ -50,7 +47,7 @@ TEST(Terminal, ColourIsForTerminalsThatWantIt) {
 TEST(Terminal, TextFitsItsWidth) {
   const Sandbox sandbox;
   const std::string file = sandbox.write("s.yaml", kSmall);
-  for (const std::uint16_t columns : std::array<std::uint16_t, 4>{40, 60, 80, 120}) {
+  for (const unsigned short columns : std::initializer_list<unsigned short>{40, 60, 80, 120}) {
     for (const std::vector<std::string>& arguments :
          {std::vector<std::string>{"compare", file}, {"run", file}, {"model", "llama-3.1-8b"}, {"list", "nodes"}}) {
       const auto [status, text] = shown(columns, arguments);
