@@ -10,7 +10,9 @@ export default tseslint.config(
   {
     files: ["src/**/*.ts"],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
-    languageOptions: { parserOptions: { project: "./tsconfig.json", tsconfigRootDir: fileURLToPath(new URL(".", import.meta.url)) } },
+    languageOptions: {
+      parserOptions: { project: "./tsconfig.json", tsconfigRootDir: fileURLToPath(new URL(".", import.meta.url)) },
+    },
     rules: {
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
       eqeqeq: "error",
@@ -23,5 +25,8 @@ export default tseslint.config(
       ],
     },
   },
-  { files: ["*.mjs", "*.js"], languageOptions: { globals: { process: "readonly", console: "readonly", URL: "readonly" } } },
+  {
+    files: ["*.mjs", "*.js"],
+    languageOptions: { globals: { process: "readonly", console: "readonly", URL: "readonly" } },
+  },
 );

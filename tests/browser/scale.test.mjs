@@ -23,7 +23,10 @@ function longest_frame(scroller) {
         resolve(worst);
         return;
       }
-      scroller.scrollTop = frame % 30 === 0 ? (scroller.scrollHeight * ((frame * 7) % 10)) / 10 : scroller.scrollTop + 180;
+      scroller.scrollTop =
+        frame % 30 === 0
+          ? (scroller.scrollHeight * ((frame * 7) % 10)) / 10
+          : scroller.scrollTop + 180;
       requestAnimationFrame(step);
     };
     scroller.scrollTop = 0;
@@ -40,15 +43,23 @@ test("10,080 rows scroll without a frame over 100 ms", async (context) => {
   assert.equal(result.points.length * result.plans.length, 10080);
   const opened = await open(result);
   const scroller = opened.page.locator("#crossover > .table .table-scroll");
-  assert.equal(await scroller.locator("table").getAttribute("aria-rowcount"), "10081");
-  assert.ok((await scroller.locator("tr").count()) < 120, "all rows are in the page");
+  assert.equal(
+    await scroller.locator("table").getAttribute("aria-rowcount"),
+    "10081",
+  );
+  assert.ok(
+    (await scroller.locator("tr").count()) < 120,
+    "all rows are in the page",
+  );
   // Other processes may take the processor in the middle of a frame, so the best of several tries counts: it is the
   // page's own time, which is what can be promised.
   const worst = [];
   for (let i = 0; i < kTries; ++i) {
     worst.push(await scroller.evaluate(longest_frame));
   }
-  context.diagnostic(`longest frame of each try, ms: ${worst.map((ms) => ms.toFixed(0)).join(" ")}`);
+  context.diagnostic(
+    `longest frame of each try, ms: ${worst.map((ms) => ms.toFixed(0)).join(" ")}`,
+  );
   assert.ok(Math.min(...worst) < 100, worst.join());
   assert_quiet(opened);
 });
@@ -75,7 +86,9 @@ test("sorting and filtering 10,080 rows take under half a second", async (contex
     box.dispatchEvent(new Event("input"));
     return performance.now() - begin;
   });
-  context.diagnostic(`sort ${sort.toFixed(0)} ms, filter ${filter.toFixed(0)} ms`);
+  context.diagnostic(
+    `sort ${sort.toFixed(0)} ms, filter ${filter.toFixed(0)} ms`,
+  );
   assert.ok(sort < 500 && filter < 500, `${sort} ${filter}`);
 });
 

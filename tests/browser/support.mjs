@@ -32,7 +32,10 @@ export function with_browser() {
   before(async () => {
     const { chromium } = require_there("playwright-core");
     const as_root = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
-    browser = await chromium.launch({ executablePath: process.env.ULYSIM_CHROMIUM, args: ["--disable-dev-shm-usage", ...as_root] });
+    browser = await chromium.launch({
+      executablePath: process.env.ULYSIM_CHROMIUM,
+      args: ["--disable-dev-shm-usage", ...as_root],
+    });
   });
   after(async () => {
     await browser?.close();
@@ -43,7 +46,11 @@ export function with_browser() {
   return async function open(result, options = {}) {
     const file = join(folder, `page-${++pages}.html`);
     writeFileSync(file, typeof result === "string" ? result : page_of(result));
-    const context = await browser.newContext({ viewport: { width: 1180, height: 900 }, acceptDownloads: true, ...options });
+    const context = await browser.newContext({
+      viewport: { width: 1180, height: 900 },
+      acceptDownloads: true,
+      ...options,
+    });
     const page = await context.newPage();
     const problems = [];
     const asked = [];
@@ -74,7 +81,10 @@ export function with_browser() {
 /** Nothing was logged as an error, and nothing was asked for from outside. */
 export function assert_quiet({ problems, asked }) {
   assert.deepEqual(problems, []);
-  assert.deepEqual(asked.filter((url) => !url.startsWith("data:") && !url.startsWith("blob:")), []);
+  assert.deepEqual(
+    asked.filter((url) => !url.startsWith("data:") && !url.startsWith("blob:")),
+    [],
+  );
 }
 
 /** Opens the table of a chart (`details`), which is filled by the event that follows. */
@@ -85,6 +95,12 @@ export async function open_table(details) {
 
 /** The text of the file that a click downloads. */
 export async function downloaded(page, button) {
-  const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
-  return { name: download.suggestedFilename(), text: readFileSync(await download.path(), "utf8") };
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    button.click(),
+  ]);
+  return {
+    name: download.suggestedFilename(),
+    text: readFileSync(await download.path(), "utf8"),
+  };
 }

@@ -44,7 +44,13 @@ export function bars_height(bars: Bars, width: number): number {
 
 /** Where there is little room a plan's degrees stand below each other. */
 function axis_text(name: string, narrow: boolean): string {
-  return narrow ? name.split(/(?<=,)/).slice(0, 3).map((degree) => shortened(degree, 14)).join("\n") : shortened(name, 28);
+  return narrow
+    ? name
+        .split(/(?<=,)/)
+        .slice(0, 3)
+        .map((degree) => shortened(degree, 14))
+        .join("\n")
+    : shortened(name, 28);
 }
 
 function total(bars: Bars, at: number): number {
@@ -78,7 +84,14 @@ function marks(bars: Bars, at: number, api: CustomSeriesRenderItemAPI): CustomSe
   }
   shapes.push({
     type: "text" as const,
-    style: { x: end + 8, y, text: bars.totals[at] ?? "", fill: colours.text, verticalAlign: "middle" as const, fontWeight: 600 },
+    style: {
+      x: end + 8,
+      y,
+      text: bars.totals[at] ?? "",
+      fill: colours.text,
+      verticalAlign: "middle" as const,
+      fontWeight: 600,
+    },
     silent: true,
   });
   return { type: "group", children: shapes };
@@ -113,7 +126,9 @@ export function bars_option(all: Bars, width: number, hidden: ReadonlySet<string
     },
     emphasis: { disabled: true },
   }));
-  const furthest = bars.names.map((_, at) => Math.max(total(bars, at), bars.ranges?.[at]?.[1] ?? 0, bars.limits?.[at] ?? 0));
+  const furthest = bars.names.map((_, at) =>
+    Math.max(total(bars, at), bars.ranges?.[at]?.[1] ?? 0, bars.limits?.[at] ?? 0),
+  );
   return {
     legend: legend({ data: part_names(bars) }),
     grid: { ...grid(top + 4), right: 18 + 7.5 * Math.max(...bars.totals.map((text) => text.length)) },
@@ -150,7 +165,8 @@ export function bars_option(all: Bars, width: number, hidden: ReadonlySet<string
         type: "custom",
         name: "total",
         data: bars.names.map((_, at) => [total(bars, at), at]),
-        renderItem: (params: { dataIndex: number }, api: CustomSeriesRenderItemAPI) => marks(bars, params.dataIndex, api),
+        renderItem: (params: { dataIndex: number }, api: CustomSeriesRenderItemAPI) =>
+          marks(bars, params.dataIndex, api),
         tooltip: { show: false },
         z: 5,
       },

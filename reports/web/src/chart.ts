@@ -54,7 +54,10 @@ function common(): Option {
   const colours = palette();
   return {
     animation: false,
-    textStyle: { fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif", color: colours.text },
+    textStyle: {
+      fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif",
+      color: colours.text,
+    },
     backgroundColor: "transparent",
   };
 }
@@ -69,7 +72,10 @@ function draw(instance: EChartsType, element: HTMLElement, spec: ChartSpec, hidd
   instance.resize({ width, height });
   const option = spec.option(width, hidden);
   const selected = Object.fromEntries([...hidden].map((name) => [name, false]));
-  instance.setOption({ ...common(), ...option, legend: { ...(option.legend as object | undefined), selected } }, { notMerge: true });
+  instance.setOption(
+    { ...common(), ...option, legend: { ...(option.legend as object | undefined), selected } },
+    { notMerge: true },
+  );
 }
 
 export function chart(spec: ChartSpec): Chart {

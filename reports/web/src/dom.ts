@@ -52,7 +52,12 @@ export function download(name: string, type: string, text: string): void {
 }
 
 /** A labelled choice of one of several; `choose` gets the index. */
-export function choice(label: string, options: readonly string[], chosen: number, choose: (index: number) => void): HTMLElement {
+export function choice(
+  label: string,
+  options: readonly string[],
+  chosen: number,
+  choose: (index: number) => void,
+): HTMLElement {
   const select = h("select", {
     on: {
       change: () => {

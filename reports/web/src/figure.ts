@@ -29,7 +29,9 @@ export interface Figure {
 }
 
 /** A chart, and the same figures as a table that is folded away. */
-export function figure<Row>(spec: ChartSpec & { title?: string; controls?: Child[]; zooms?: boolean; table: () => TableSpec<Row> }): Figure {
+export function figure<Row>(
+  spec: ChartSpec & { title?: string; controls?: Child[]; zooms?: boolean; table: () => TableSpec<Row> },
+): Figure {
   const drawn = chart(spec);
   const holder = h("div", {});
   const details = h("details", { class: "as-table" }, h("summary", {}, "Show as table"), holder);
@@ -63,7 +65,8 @@ export function figure<Row>(spec: ChartSpec & { title?: string; controls?: Child
   const element = h(
     "figure",
     {},
-    spec.title !== undefined && h("figcaption", {}, spec.title, zooms !== false && h("span", { class: "zooms" }, ...zooms)),
+    spec.title !== undefined &&
+      h("figcaption", {}, spec.title, zooms !== false && h("span", { class: "zooms" }, ...zooms)),
     spec.controls !== undefined && h("div", { class: "controls" }, ...spec.controls),
     drawn.element,
     details,

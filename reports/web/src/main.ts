@@ -63,12 +63,26 @@ function capitalized(word: string): string {
 }
 
 function heading(title: string, views: readonly View[]): HTMLElement {
-  const toggle = h("button", { type: "button", class: "quiet theme", "aria-label": "Switch between light and dark", on: { click: toggle_theme } }, "◐ Theme");
+  const toggle = h(
+    "button",
+    {
+      type: "button",
+      class: "quiet theme",
+      "aria-label": "Switch between light and dark",
+      on: { click: toggle_theme },
+    },
+    "◐ Theme",
+  );
   return h(
     "header",
     {},
     h("div", { class: "bar" }, h("h1", {}, h("span", { class: "brand" }, "ulysim"), " ", title), toggle),
-    views.length > 1 && h("nav", { "aria-label": "Views" }, h("ul", {}, ...views.map((view) => h("li", {}, h("a", { href: `#${view.id}` }, capitalized(view.id)))))),
+    views.length > 1 &&
+      h(
+        "nav",
+        { "aria-label": "Views" },
+        h("ul", {}, ...views.map((view) => h("li", {}, h("a", { href: `#${view.id}` }, capitalized(view.id))))),
+      ),
   );
 }
 
@@ -92,7 +106,13 @@ if (page !== null) {
   try {
     start(page);
   } catch (error) {
-    page.replaceChildren(h("p", { role: "alert", class: "failure" }, `This report cannot be shown: ${error instanceof Error ? error.message : String(error)}`));
+    page.replaceChildren(
+      h(
+        "p",
+        { role: "alert", class: "failure" },
+        `This report cannot be shown: ${error instanceof Error ? error.message : String(error)}`,
+      ),
+    );
     throw error;
   }
 }

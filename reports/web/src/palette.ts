@@ -51,7 +51,11 @@ function channels(colour: string): number[] {
 function mixed(one: string, other: string): string {
   const ends = channels(other);
   return `#${channels(one)
-    .map((from, at) => Math.round((from + (ends[at] ?? from)) / 2).toString(16).padStart(2, "0"))
+    .map((from, at) =>
+      Math.round((from + (ends[at] ?? from)) / 2)
+        .toString(16)
+        .padStart(2, "0"),
+    )
     .join("")}`;
 }
 
@@ -76,6 +80,8 @@ export function hatch(ground: string): object {
 
 /** White or near-black, whichever reads better on a filled cell (relative luminance, WCAG 2). */
 export function text_on(colour: string): string {
-  const [r = 0, g = 0, b = 0] = channels(colour).map((value) => value / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  const [r = 0, g = 0, b = 0] = channels(colour)
+    .map((value) => value / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.2 ? "#14181d" : "#ffffff";
 }

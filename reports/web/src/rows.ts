@@ -52,7 +52,9 @@ export function is_numeric<Row>(rows: readonly Row[], { value }: Column<Row>): b
 
 /** The rows of which a cell has `wanted`, in lower case, in it. */
 export function matching<Row>(rows: readonly Row[], columns: readonly Column<Row>[], wanted: string): readonly Row[] {
-  return wanted === "" ? rows : rows.filter((row) => columns.some((column) => text_of(column, row).toLowerCase().includes(wanted)));
+  return wanted === ""
+    ? rows
+    : rows.filter((row) => columns.some((column) => text_of(column, row).toLowerCase().includes(wanted)));
 }
 
 /** By a column, or as they came; what is missing stays last whichever way. */

@@ -29,7 +29,10 @@ export function grouped<Point>(points: readonly Point[], name: (point: Point) =>
 }
 
 /** One series a group; the points travel along as `point`, for the tooltip. */
-export function scatter_series<Point>(groups: readonly Group<Point>[], at: (point: Point) => [number, number]): object[] {
+export function scatter_series<Point>(
+  groups: readonly Group<Point>[],
+  at: (point: Point) => [number, number],
+): object[] {
   const colours = palette();
   return groups.map((group, index) => ({
     type: "scatter",

@@ -39,14 +39,24 @@ class DataTable<Row> {
     this.head = h("tr", { "aria-rowindex": "1" }, ...spec.columns.map((_, index) => this.header(index)));
     const table = h(
       "table",
-      { role: "grid", "aria-rowcount": spec.rows.length + 1, "aria-colcount": spec.columns.length, "aria-label": spec.caption },
+      {
+        role: "grid",
+        "aria-rowcount": spec.rows.length + 1,
+        "aria-colcount": spec.columns.length,
+        "aria-label": spec.caption,
+      },
       h("thead", {}, this.head),
       this.body,
     );
     this.scroller.append(table);
-    this.keys = new GridKeys(table, spec.columns.length, () => this.shown.length, (row) => {
-      this.bring_into_view(row);
-    });
+    this.keys = new GridKeys(
+      table,
+      spec.columns.length,
+      () => this.shown.length,
+      (row) => {
+        this.bring_into_view(row);
+      },
+    );
     this.scroller.classList.toggle("tall", spec.rows.length > kTallFrom);
     if (this.is_long) {
       this.scroller.classList.add("long");
@@ -128,7 +138,14 @@ class DataTable<Row> {
   private save(): void {
     const { columns, file } = this.spec;
     const rows = this.shown.map((row) => columns.map((column) => column.value(row)));
-    download(`${file}.csv`, "text/csv;charset=utf-8", csv(columns.map((column) => column.key), rows));
+    download(
+      `${file}.csv`,
+      "text/csv;charset=utf-8",
+      csv(
+        columns.map((column) => column.key),
+        rows,
+      ),
+    );
   }
 
   /** After a change of order or filter. */
@@ -136,7 +153,8 @@ class DataTable<Row> {
     const { columns, rows } = this.spec;
     this.shown = ordered(matching(rows, columns, this.wanted), columns[this.sorted_by], this.descending);
     const all = `${count(rows.length)} rows`;
-    this.status.textContent = this.wanted !== "" ? `${count(this.shown.length)} of ${all}` : rows.length >= kFilterFrom ? all : "";
+    this.status.textContent =
+      this.wanted !== "" ? `${count(this.shown.length)} of ${all}` : rows.length >= kFilterFrom ? all : "";
     this.painted = false;
     this.scroller.scrollTop = 0;
     this.paint();
@@ -159,7 +177,8 @@ class DataTable<Row> {
 
   private paint(): void {
     const [start, end] = this.range();
-    const same = this.painted && start === this.first && end - start === this.body.querySelectorAll("tr[aria-rowindex]").length;
+    const same =
+      this.painted && start === this.first && end - start === this.body.querySelectorAll("tr[aria-rowindex]").length;
     if (same) {
       return;
     }
@@ -175,7 +194,11 @@ class DataTable<Row> {
     }
     this.body.replaceChildren(...this.gap(start), ...rows, ...this.gap(is_on_paper() ? 0 : this.shown.length - end));
     if (this.is_long && is_on_paper() && this.shown.length > end) {
-      const cell = h("td", { colspan: this.spec.columns.length }, `${count(this.shown.length - end)} more rows are in the CSV`);
+      const cell = h(
+        "td",
+        { colspan: this.spec.columns.length },
+        `${count(this.shown.length - end)} more rows are in the CSV`,
+      );
       this.body.append(h("tr", {}, cell));
     }
     this.keys.restore(had_focus);

@@ -18,11 +18,20 @@ export function tip(title: string, lines: readonly TipLine[], note = ""): HTMLEl
     }
     return h("div", { class: "tip-line" }, swatch, h("span", {}, label), h("b", {}, value));
   });
-  return h("div", { class: "tip" }, h("div", { class: "tip-title" }, title), ...rows, note !== "" && h("div", { class: "tip-note" }, note));
+  return h(
+    "div",
+    { class: "tip" },
+    h("div", { class: "tip-title" }, title),
+    ...rows,
+    note !== "" && h("div", { class: "tip-note" }, note),
+  );
 }
 
 /** The tooltip of a chart; `show` makes the element of what the pointer is on. */
-export function tooltip(trigger: "item" | "axis", show: (params: never) => HTMLElement | null): Record<string, unknown> {
+export function tooltip(
+  trigger: "item" | "axis",
+  show: (params: never) => HTMLElement | null,
+): Record<string, unknown> {
   const colours = palette();
   return {
     trigger,

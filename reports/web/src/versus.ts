@@ -56,22 +56,35 @@ function span(values: readonly number[]): [number, number] {
 export function versus_option<Point>(versus: Versus<Point>, width: number): Option {
   const { points, measured, other, relative } = versus;
   const groups = grouped(points, versus.group);
-  const [low, high] = span(relative ? points.map(measured) : points.flatMap((point) => [measured(point), other(point)]));
+  const [low, high] = span(
+    relative ? points.map(measured) : points.flatMap((point) => [measured(point), other(point)]),
+  );
   // A logarithmic axis labels its ends with any number; they are left out.
   const log = { min: low, max: high, axisLabel: { formatter: versus.text, showMinLabel: false, showMaxLabel: false } };
   const nameGap = is_narrow(width) ? 42 : 50;
   const y = relative
-    ? axis("value", { name: `${versus.other_name} above or below measured`, nameGap, min: band_below, max: band_above, axisLabel: { formatter: signed_percent } })
+    ? axis("value", {
+        name: `${versus.other_name} above or below measured`,
+        nameGap,
+        min: band_below,
+        max: band_above,
+        axisLabel: { formatter: signed_percent },
+      })
     : axis("log", { name: `${versus.other_name}${versus.unit}`, nameGap, ...log });
   return {
     ...scatter_frame(groups, width),
     xAxis: axis("log", { name: `measured${versus.unit}`, ...log }),
     yAxis: y,
-    tooltip: tooltip("item", ({ data }: { data: { point?: Point } }) => (data.point === undefined ? null : versus.tip(data.point))),
+    tooltip: tooltip("item", ({ data }: { data: { point?: Point } }) =>
+      data.point === undefined ? null : versus.tip(data.point),
+    ),
     series: [
       band_series(low, high, (x, factor) => (relative ? factor - 1 : x * factor)),
       range_series(versus),
-      ...scatter_series(groups, (point) => [measured(point), relative ? other(point) / measured(point) - 1 : other(point)]),
+      ...scatter_series(groups, (point) => [
+        measured(point),
+        relative ? other(point) / measured(point) - 1 : other(point),
+      ]),
     ],
   };
 }
@@ -90,4 +103,3 @@ function band_above({ max }: { max: number }): number {
 }
 
 export const kVersusNames = ["against measured", "as relative error"];
-

@@ -46,22 +46,44 @@ function sent(plans: readonly Plan[]): Figure {
     height: (width) => bars_height(bars(), width),
     option: (width, hidden) => bars_option(bars(), width, hidden),
     controls: [
-      choice("By", kSplits.map(({ name }) => name), 0, (index) => {
-        split = index;
-        drawn.chart.redraw();
-      }),
+      choice(
+        "By",
+        kSplits.map(({ name }) => name),
+        0,
+        (index) => {
+          split = index;
+          drawn.chart.redraw();
+        },
+      ),
     ],
     table: () => ({
       caption: `Communication by ${kSplits[split]?.name ?? ""}`,
       file: kSplits[split]?.file ?? "communication",
       columns: [
         { title: "plan", key: "plan", value: (row) => row.plan },
-        { title: kSplits[split]?.name ?? "", key: kSplits[split]?.name ?? "", value: (row) => row.name, text: (row) => words(row.name) },
-        { title: "sent by a GPU", key: "bytes_per_gpu", value: (row) => row.bytes_per_gpu, text: (row) => bytes(row.bytes_per_gpu) },
+        {
+          title: kSplits[split]?.name ?? "",
+          key: kSplits[split]?.name ?? "",
+          value: (row) => row.name,
+          text: (row) => words(row.name),
+        },
+        {
+          title: "sent by a GPU",
+          key: "bytes_per_gpu",
+          value: (row) => row.bytes_per_gpu,
+          text: (row) => bytes(row.bytes_per_gpu),
+        },
         { title: "busy", key: "seconds", value: (row) => row.seconds, text: (row) => seconds(row.seconds) },
-        { title: "exposed", key: "exposed_seconds", value: (row) => row.exposed_seconds, text: (row) => seconds(row.exposed_seconds) },
+        {
+          title: "exposed",
+          key: "exposed_seconds",
+          value: (row) => row.exposed_seconds,
+          text: (row) => seconds(row.exposed_seconds),
+        },
       ],
-      rows: plans.flatMap((plan) => Object.entries(uses()(plan)).map(([name, use]) => ({ plan: plan.name, name, ...use }))),
+      rows: plans.flatMap((plan) =>
+        Object.entries(uses()(plan)).map(([name, use]) => ({ plan: plan.name, name, ...use })),
+      ),
     }),
   });
   return drawn;
@@ -96,7 +118,12 @@ function carried(plans: readonly Plan[]): Figure {
         { title: "kind", key: "kind", value: (row) => row.kind, text: (row) => words(row.kind) },
         { title: "links", key: "links", value: (row) => row.links, text: (row) => count(row.links) },
         { title: "capacity, GB/s", key: "capacity_gb_s", value: (row) => row.capacity_gb_s },
-        { title: "each carries", key: "carried_bytes", value: (row) => row.carried_bytes, text: (row) => bytes(row.carried_bytes) },
+        {
+          title: "each carries",
+          key: "carried_bytes",
+          value: (row) => row.carried_bytes,
+          text: (row) => bytes(row.carried_bytes),
+        },
         { title: "busy", key: "utilization", value: (row) => row.utilization, text: (row) => percent(row.utilization) },
       ],
       rows: plans.flatMap((plan) => (plan.links ?? []).map((link) => ({ plan: plan.name, ...link }))),
@@ -144,7 +171,12 @@ export function communication(study: StudyResult): View | null {
           { title: "kind", key: "kind", value: (row) => row.kind, text: (row) => words(row.kind) },
           { title: "busiest link", key: "link", value: (row) => row.link.name },
           { title: "capacity, GB/s", key: "capacity_gb_s", value: (row) => row.link.capacity_gb_s },
-          { title: "busy over the step", key: "utilization", value: (row) => row.link.utilization, text: (row) => percent(row.link.utilization) },
+          {
+            title: "busy over the step",
+            key: "utilization",
+            value: (row) => row.link.utilization,
+            text: (row) => percent(row.link.utilization),
+          },
         ],
         rows: busiest(loading),
       }),

@@ -16,7 +16,13 @@ import { axis_name, sweep_columns, sweep_rows } from "./sweep_table";
 
 const kNone = "no plan fits";
 
-function cell(colour: string, text: string, size: [number, number], api: CustomSeriesRenderItemAPI, at: [number, number]): CustomSeriesRenderItemReturn {
+function cell(
+  colour: string,
+  text: string,
+  size: [number, number],
+  api: CustomSeriesRenderItemAPI,
+  at: [number, number],
+): CustomSeriesRenderItemReturn {
   const [x = 0, y = 0] = api.coord(at);
   const [width, height] = size;
   const colours = palette();
@@ -24,21 +30,39 @@ function cell(colour: string, text: string, size: [number, number], api: CustomS
   return {
     type: "rect",
     shape: { x: x - width / 2, y: y - height / 2, width, height },
-    style: { fill: colour, stroke: colours.ground, lineWidth: width > 8 ? 1 : 0, ...(none && { decal: hatch(colours.ground) }) },
-    textContent: width > 13 && height > 13 && !none ? { type: "text", style: { text, fill: text_on(colour), fontSize: 11, fontWeight: 600 } } : undefined,
+    style: {
+      fill: colour,
+      stroke: colours.ground,
+      lineWidth: width > 8 ? 1 : 0,
+      ...(none && { decal: hatch(colours.ground) }),
+    },
+    textContent:
+      width > 13 && height > 13 && !none
+        ? { type: "text", style: { text, fill: text_on(colour), fontSize: 11, fontWeight: 600 } }
+        : undefined,
     textConfig: { position: "inside" },
   };
 }
 
 function point_tip(sweep: SweepResult, point: SweepPoint): HTMLElement {
-  const where = sweep.axes.map(({ key, values }, axis) => `${axis_name(key)} ${short_value(values[point.at[axis] ?? 0] ?? "")}`);
+  const where = sweep.axes.map(
+    ({ key, values }, axis) => `${axis_name(key)} ${short_value(values[point.at[axis] ?? 0] ?? "")}`,
+  );
   const lines = sweep.plans.map((name, plan) => {
     const own = point.plans[plan];
-    const value = own?.fits === true ? `${number(own.tokens_per_s_per_gpu)} tokens/s/GPU` : own?.feasible === true ? `does not fit (${gib(own.peak_gpu_memory_gib)})` : "cannot run";
+    const value =
+      own?.fits === true
+        ? `${number(own.tokens_per_s_per_gpu)} tokens/s/GPU`
+        : own?.feasible === true
+          ? `does not fit (${gib(own.peak_gpu_memory_gib)})`
+          : "cannot run";
     return { label: `${letter(plan)} ${name}${plan === point.winner ? " ★" : ""}`, value, colour: series_colour(plan) };
   });
   const best = point.winner === null ? undefined : point.plans[point.winner];
-  const note = best === undefined ? (point.plans[0]?.reason ?? "") : `${seconds(best.step_time_s)} a step, ${gib(best.peak_gpu_memory_gib)}; ${best.bottleneck ?? ""}`;
+  const note =
+    best === undefined
+      ? (point.plans[0]?.reason ?? "")
+      : `${seconds(best.step_time_s)} a step, ${gib(best.peak_gpu_memory_gib)}; ${best.bottleneck ?? ""}`;
   return tip(where.join(", "), lines, note);
 }
 
@@ -58,20 +82,36 @@ function option_of(slice: Slice, width: number): Option {
   return {
     legend: legend({ data: shown.map(({ name }) => name) }),
     grid: grid(map_top(sweep, width)),
-    xAxis: axis("category", { data: slice.labels(slice.x), name: slice.key(slice.x), axisLine: { show: false }, axisLabel: { rotate: is_narrow(width) ? 60 : 0 } }),
-    yAxis: axis("category", { data: slice.labels(slice.y), name: slice.key(slice.y), nameGap: 46, axisLine: { show: false } }),
+    xAxis: axis("category", {
+      data: slice.labels(slice.x),
+      name: slice.key(slice.x),
+      axisLine: { show: false },
+      axisLabel: { rotate: is_narrow(width) ? 60 : 0 },
+    }),
+    yAxis: axis("category", {
+      data: slice.labels(slice.y),
+      name: slice.key(slice.y),
+      nameGap: 46,
+      axisLine: { show: false },
+    }),
     tooltip: tooltip("item", ({ data }: { data: { point: SweepPoint } }) => point_tip(sweep, data.point)),
     series: shown.map((one) => ({
       type: "custom",
       name: one.name,
       itemStyle: { color: one.colour },
       data: one.points.map((point) => ({ value: [point.at[slice.x] ?? 0, point.at[slice.y] ?? 0], point })),
-      renderItem: (params: { dataIndex: number; coordSys: { width: number; height: number } }, api: CustomSeriesRenderItemAPI) => {
+      renderItem: (
+        params: { dataIndex: number; coordSys: { width: number; height: number } },
+        api: CustomSeriesRenderItemAPI,
+      ) => {
         const point = one.points[params.dataIndex];
         const size: [number, number] = [params.coordSys.width / columns, params.coordSys.height / rows];
         return point === undefined
           ? null
-          : cell(one.colour, one.plan === null ? "" : letter(one.plan), size, api, [point.at[slice.x] ?? 0, point.at[slice.y] ?? 0]);
+          : cell(one.colour, one.plan === null ? "" : letter(one.plan), size, api, [
+              point.at[slice.x] ?? 0,
+              point.at[slice.y] ?? 0,
+            ]);
       },
     })),
   };
@@ -85,7 +125,9 @@ export function crossover(sweep: SweepResult): View {
   const slice = new Slice(sweep);
   const cut = crossover_lines(slice);
   const drawn = figure({
-    label: `Map of ${sweep.points.length} points coloured by the winning plan: ${wins_of(sweep).map(({ name, wins }) => `${name} wins ${wins}`).join(", ")}`,
+    label: `Map of ${sweep.points.length} points coloured by the winning plan: ${wins_of(sweep)
+      .map(({ name, wins }) => `${name} wins ${wins}`)
+      .join(", ")}`,
     height: (width) => map_top(sweep, width) + Math.min(520, Math.max(140, slice.length(slice.y) * 34)) + 60,
     option: (width) => option_of(slice, width),
     controls: [
@@ -94,7 +136,12 @@ export function crossover(sweep: SweepResult): View {
         cut.redraw();
       }),
     ],
-    table: () => ({ caption: "The points of this map", file: `${sweep.name}-map`, columns: sweep_columns(sweep), rows: sweep_rows(slice.points()) }),
+    table: () => ({
+      caption: "The points of this map",
+      file: `${sweep.name}-map`,
+      columns: sweep_columns(sweep),
+      rows: sweep_rows(slice.points()),
+    }),
   });
   return view(
     "crossover",
@@ -104,7 +151,12 @@ export function crossover(sweep: SweepResult): View {
     drawn.element,
     cut.element,
     h("h3", {}, "Every point"),
-    table({ caption: "Points of the sweep", file: sweep.name, columns: sweep_columns(sweep), rows: sweep_rows(sweep.points) }),
+    table({
+      caption: "Points of the sweep",
+      file: sweep.name,
+      columns: sweep_columns(sweep),
+      rows: sweep_rows(sweep.points),
+    }),
   );
 }
 

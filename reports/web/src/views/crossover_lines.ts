@@ -34,7 +34,11 @@ function option_of(slice: Slice, width: number): Option {
   return {
     legend: legend({ data: names }),
     grid: grid(legend_height(names, width) + 6),
-    xAxis: axis("category", { data: labels.map((label) => shortened(label, 12)), name: slice.key(slice.x), axisLabel: { rotate: is_narrow(width) ? 60 : 0 } }),
+    xAxis: axis("category", {
+      data: labels.map((label) => shortened(label, 12)),
+      name: slice.key(slice.x),
+      axisLabel: { rotate: is_narrow(width) ? 60 : 0 },
+    }),
     yAxis: axis("value", { name: "tokens/s/GPU", nameGap: 46, scale: true }),
     tooltip: tooltip("axis", (params: { dataIndex: number }[]) => {
       const at = params[0]?.dataIndex ?? 0;
@@ -42,7 +46,11 @@ function option_of(slice: Slice, width: number): Option {
         `${slice.key(slice.x)} ${labels[at] ?? ""}`,
         names.map((name, plan) => {
           const speed = speeds[plan]?.[at] ?? null;
-          return { label: name, value: speed === null ? "does not fit" : `${number(speed)} tokens/s/GPU`, colour: series_colour(plan) };
+          return {
+            label: name,
+            value: speed === null ? "does not fit" : `${number(speed)} tokens/s/GPU`,
+            colour: series_colour(plan),
+          };
         }),
       );
     }),
@@ -72,7 +80,12 @@ export function crossover_lines(slice: Slice): { element: HTMLElement; redraw: (
     height: () => 340,
     option: (width) => option_of(slice, width),
     controls: [held],
-    table: () => ({ caption: "The points of this cut", file: `${slice.sweep.name}-cut`, columns: sweep_columns(slice.sweep), rows: sweep_rows(points_of(slice)) }),
+    table: () => ({
+      caption: "The points of this cut",
+      file: `${slice.sweep.name}-cut`,
+      columns: sweep_columns(slice.sweep),
+      rows: sweep_rows(points_of(slice)),
+    }),
   });
   function redraw_chart(): void {
     drawn.chart.redraw();

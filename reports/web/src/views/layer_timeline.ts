@@ -10,19 +10,8 @@ import { hatch, palette, series_colour, text_on } from "../palette";
 import type { Plan, StudyResult, TimelinePhase } from "../result";
 import { tip, tooltip } from "../tooltip";
 import { PlanChoice } from "./plan_choice";
+import { bars_of, kWaits, type Bar } from "./timeline_bars";
 
-interface Bar {
-  stream: string;
-  row: number;
-  name: string;
-  purpose: string;
-  begin: number;
-  end: number;
-}
-
-const kCompute = "compute";
-/** A row of our own: when nothing runs on the compute stream. */
-const kWaits = "compute waits";
 const kRow = 34;
 
 /** Places in the palette; what is not listed is grey. */
@@ -42,50 +31,6 @@ const kColours: Record<string, number> = {
 
 function purpose_colour(purpose: string): string {
   return series_colour(kColours[purpose] ?? 7);
-}
-
-/** The times of [begin, end] that no span covers; spans may overlap and come in any order. */
-function gaps(spans: readonly Bar[], begin: number, end: number): [number, number][] {
-  const out: [number, number][] = [];
-  let covered = begin;
-  for (const span of [...spans].sort((a, b) => a.begin - b.begin)) {
-    if (span.begin > covered) {
-      out.push([covered, span.begin]);
-    }
-    covered = Math.max(covered, span.end);
-  }
-  if (covered < end) {
-    out.push([covered, end]);
-  }
-  return out;
-}
-
-/** Times count from the phase's begin. */
-function bars_of(phase: TimelinePhase): { rows: string[]; bars: Bar[] } {
-  const streams = phase.streams.filter((stream) => stream.spans.length > 0);
-  const rows = streams.map((stream) => words(stream.name));
-  const bars = streams.flatMap((stream, row) =>
-    stream.spans.map((span) => ({
-      stream: words(stream.name),
-      row,
-      name: span.name,
-      purpose: span.purpose,
-      begin: span.begin_s - phase.begin_s,
-      end: span.end_s - phase.begin_s,
-    })),
-  );
-  const compute = bars.filter((bar) => bar.stream === kCompute);
-  if (compute.length > 0) {
-    const row = rows.indexOf(kCompute) + 1;
-    rows.splice(row, 0, kWaits);
-    for (const bar of bars) {
-      bar.row += bar.row >= row ? 1 : 0;
-    }
-    for (const [begin, end] of gaps(compute, 0, phase.end_s - phase.begin_s)) {
-      bars.push({ stream: kWaits, row, name: "nothing to compute", purpose: kWaits, begin, end });
-    }
-  }
-  return { rows, bars };
 }
 
 interface Area {
@@ -119,7 +64,14 @@ function draw(bar: Bar, colour: string, area: Area, api: CustomSeriesRenderItemA
     },
     textContent:
       letters >= 4 && !waits
-        ? { type: "text", style: { text: bar.name.length <= letters ? bar.name : `${bar.name.slice(0, letters - 1)}…`, fill: text_on(colour), fontSize: 11 } }
+        ? {
+            type: "text",
+            style: {
+              text: bar.name.length <= letters ? bar.name : `${bar.name.slice(0, letters - 1)}…`,
+              fill: text_on(colour),
+              fontSize: 11,
+            },
+          }
         : undefined,
     textConfig: { position: "inside" },
   };
@@ -151,7 +103,11 @@ function option_of(phase: TimelinePhase, width: number): Option {
     dataZoom: zoom("weakFilter"),
     tooltip: tooltip("item", ({ data }: { data: { bar: Bar } }) =>
       tip(data.bar.name, [
-        { label: words(data.bar.purpose), value: seconds(data.bar.end - data.bar.begin), colour: colour_of(data.bar.purpose) },
+        {
+          label: words(data.bar.purpose),
+          value: seconds(data.bar.end - data.bar.begin),
+          colour: colour_of(data.bar.purpose),
+        },
         { label: "from", value: seconds(data.bar.begin) },
         { label: "to", value: seconds(data.bar.end) },
         { label: "stream", value: data.bar.stream },
@@ -200,7 +156,12 @@ function drawn_phase(name: PhaseName, chosen: PlanChoice): Figure {
         { title: "purpose", key: "purpose", value: (bar) => bar.purpose, text: (bar) => words(bar.purpose) },
         { title: "begin", key: "begin_s", value: (bar) => bar.begin, text: (bar) => seconds(bar.begin) },
         { title: "end", key: "end_s", value: (bar) => bar.end, text: (bar) => seconds(bar.end) },
-        { title: "time", key: "seconds", value: (bar) => bar.end - bar.begin, text: (bar) => seconds(bar.end - bar.begin) },
+        {
+          title: "time",
+          key: "seconds",
+          value: (bar) => bar.end - bar.begin,
+          text: (bar) => seconds(bar.end - bar.begin),
+        },
       ],
       rows: bars_of(phase()).bars,
     }),
@@ -208,7 +169,8 @@ function drawn_phase(name: PhaseName, chosen: PlanChoice): Figure {
 }
 
 function omitted(plan: Plan): string {
-  const spans = (plan.layer_timeline?.forward?.omitted_spans ?? 0) + (plan.layer_timeline?.backward?.omitted_spans ?? 0);
+  const spans =
+    (plan.layer_timeline?.forward?.omitted_spans ?? 0) + (plan.layer_timeline?.backward?.omitted_spans ?? 0);
   return spans === 0 ? "" : `${spans} short spans are left out.`;
 }
 

@@ -69,7 +69,10 @@ function option_of(plan: Plan, curve: Curve, width: number): Option {
         itemStyle: { color: colour },
         emphasis: { disabled: true },
         // What is alive at the last sample stays so to the end of the step.
-        data: [...curve.times_s.map((time, index) => [time, curve.gib[index]?.[at] ?? 0]), [end, curve.gib.at(-1)?.[at] ?? 0]],
+        data: [
+          ...curve.times_s.map((time, index) => [time, curve.gib[index]?.[at] ?? 0]),
+          [end, curve.gib.at(-1)?.[at] ?? 0],
+        ],
       };
     }),
   };
@@ -99,8 +102,18 @@ export function memory_curve(study: StudyResult, plans: readonly Plan[]): HTMLEl
         caption: `GPU memory over the step of ${chosen.plan.name}`,
         file: "memory_over_step",
         columns: [
-          { title: "time", key: "time_s", value: (at: number) => curve.times_s[at], text: (at: number) => seconds(curve.times_s[at]) },
-          { title: "allocated", key: "allocated_gib", value: (at: number) => total(curve.gib[at] ?? []), text: (at: number) => gib(total(curve.gib[at] ?? [])) },
+          {
+            title: "time",
+            key: "time_s",
+            value: (at: number) => curve.times_s[at],
+            text: (at: number) => seconds(curve.times_s[at]),
+          },
+          {
+            title: "allocated",
+            key: "allocated_gib",
+            value: (at: number) => total(curve.gib[at] ?? []),
+            text: (at: number) => gib(total(curve.gib[at] ?? [])),
+          },
           ...curve.kinds.map((kind, index) => ({
             title: words(kind),
             key: `${kind}_gib`,

@@ -43,10 +43,17 @@ function option_of(points: readonly Point[], width: number): Option {
   const colours = palette();
   const front = new Set(pareto_front(points));
   const most = Math.max(...points.map((point) => point.memory));
-  const groups = grouped(points, (point) => (front.has(point) ? "on the front" : "behind it")).sort((a, b) => b.name.localeCompare(a.name));
+  const groups = grouped(points, (point) => (front.has(point) ? "on the front" : "behind it")).sort((a, b) =>
+    b.name.localeCompare(a.name),
+  );
   return {
     ...scatter_frame(groups, width),
-    xAxis: axis("value", { name: "peak GPU memory, GiB", scale: true, boundaryGap: kAir, splitNumber: is_narrow(width) ? 3 : 6 }),
+    xAxis: axis("value", {
+      name: "peak GPU memory, GiB",
+      scale: true,
+      boundaryGap: kAir,
+      splitNumber: is_narrow(width) ? 3 : 6,
+    }),
     yAxis: axis("value", { name: "tokens/s/GPU", scale: true, boundaryGap: kAir, nameGap: 48 }),
     tooltip: tooltip("item", ({ data }: { data: { point?: Point } }) =>
       data.point === undefined
@@ -65,7 +72,10 @@ function option_of(points: readonly Point[], width: number): Option {
         symbol: "none",
         silent: true,
         lineStyle: { color: colours.muted, type: "dashed", width: 1.5 },
-        data: [...[...front].map((point) => [point.memory, point.speed]), [most, Math.max(...points.map((point) => point.speed))]],
+        data: [
+          ...[...front].map((point) => [point.memory, point.speed]),
+          [most, Math.max(...points.map((point) => point.speed))],
+        ],
         z: 1,
       },
       ...scatter_series(groups, (point) => [point.memory, point.speed]),
@@ -91,7 +101,11 @@ export function pareto(result: PlanResult): View {
     "pareto",
     "Best plans",
     `${count(result.evaluated)} of ${count(result.candidates)} legal candidates were simulated. The dashed line is the front: nothing is faster in less memory.`,
-    h("p", { class: `headline ${best === undefined ? "bad" : "good"}` }, best === undefined ? "No plan fits" : `${best.name} is best`),
+    h(
+      "p",
+      { class: `headline ${best === undefined ? "bad" : "good"}` },
+      best === undefined ? "No plan fits" : `${best.name} is best`,
+    ),
     best !== undefined && cards(best),
     drawn.element,
     table({

@@ -23,7 +23,12 @@ export function provenance(parameters: readonly Parameter[]): View | null {
         { title: "parameter", key: "parameter", value: (row: Parameter) => row.name, wide: true },
         { title: "value", key: "value", value: (row) => row.value },
         { title: "kind", key: "kind", value: (row) => row.kind },
-        { title: "spread", key: "relative_spread", value: (row) => row.spread, text: (row) => (row.spread === null ? "–" : `±${percent(row.spread)}`) },
+        {
+          title: "spread",
+          key: "relative_spread",
+          value: (row) => row.spread,
+          text: (row) => (row.spread === null ? "–" : `±${percent(row.spread)}`),
+        },
         { title: "source", key: "source", value: (row) => row.source, wide: true },
       ],
       rows: parameters,

@@ -68,7 +68,12 @@ export function residuals(result: FitResult): View {
       columns: [
         { title: "group", key: "group", value: (row: Residual) => row.group },
         { title: "sample", key: "label", value: (row) => row.label },
-        { title: "measured", key: "measured", value: (row) => row.measured, text: (row) => with_unit(row.measured, row.unit) },
+        {
+          title: "measured",
+          key: "measured",
+          value: (row) => row.measured,
+          text: (row) => with_unit(row.measured, row.unit),
+        },
         { title: "fitted", key: "fitted", value: (row) => row.fitted, text: (row) => with_unit(row.fitted, row.unit) },
         { title: "off by", key: "relative_error", value: error_of, text: (row) => percent(error_of(row)) },
         { title: "unit", key: "unit", value: (row) => row.unit },
@@ -89,10 +94,30 @@ export function residuals(result: FitResult): View {
       columns: [
         { title: "group", key: "group", value: (row) => row.name },
         { title: "samples", key: "points", value: (row) => row.points },
-        { title: "median error", key: "median_error", value: (row) => row.median_error, text: (row) => percent(row.median_error) },
-        { title: "90% are below", key: "p90_error", value: (row) => row.p90_error, text: (row) => percent(row.p90_error) },
-        { title: "worst", key: "worst_error", value: (row) => row.worst_error, text: (row) => percent(row.worst_error) },
-        { title: "median on unseen samples", key: "cross_validated_median", value: (row) => row.cross_validated_median, text: (row) => percent(row.cross_validated_median) },
+        {
+          title: "median error",
+          key: "median_error",
+          value: (row) => row.median_error,
+          text: (row) => percent(row.median_error),
+        },
+        {
+          title: "90% are below",
+          key: "p90_error",
+          value: (row) => row.p90_error,
+          text: (row) => percent(row.p90_error),
+        },
+        {
+          title: "worst",
+          key: "worst_error",
+          value: (row) => row.worst_error,
+          text: (row) => percent(row.worst_error),
+        },
+        {
+          title: "median on unseen samples",
+          key: "cross_validated_median",
+          value: (row) => row.cross_validated_median,
+          text: (row) => percent(row.cross_validated_median),
+        },
       ],
       rows: result.groups,
     }),
@@ -102,7 +127,12 @@ export function residuals(result: FitResult): View {
       file: "fit_parameters",
       columns: [
         { title: "parameter", key: "parameter", value: (row) => row.name },
-        { title: "value", key: "value", value: (row) => row.value, text: (row) => (typeof row.value === "number" ? number(row.value) : row.value) },
+        {
+          title: "value",
+          key: "value",
+          value: (row) => row.value,
+          text: (row) => (typeof row.value === "number" ? number(row.value) : row.value),
+        },
         { title: "unit", key: "unit", value: (row) => row.unit },
         { title: "kind", key: "kind", value: (row) => row.kind },
         { title: "source", key: "source", value: (row) => row.source, wide: true },

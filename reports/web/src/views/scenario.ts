@@ -67,14 +67,30 @@ function options_table(plans: readonly Plan[]): HTMLElement | null {
     return null;
   }
   // What differs stands first.
-  const rows: OptionRow[] = [...differ, ...keys.filter((key) => !differ.includes(key))].map((key) => ({ key, differs: differ.includes(key) }));
+  const rows: OptionRow[] = [...differ, ...keys.filter((key) => !differ.includes(key))].map((key) => ({
+    key,
+    differs: differ.includes(key),
+  }));
   return table({
     caption: "Options of the plans",
     file: "options",
     columns: [
       { title: "option", key: "option", value: (row) => row.key },
-      ...(plans.length > 1 ? [{ title: "differs", key: "differs", value: (row: OptionRow) => (row.differs ? "yes" : ""), text: (row: OptionRow) => (row.differs ? "≠" : "") }] : []),
-      ...plans.map((plan) => ({ title: plan.name, key: plan.name, value: (row: OptionRow) => plan.options?.[row.key] })),
+      ...(plans.length > 1
+        ? [
+            {
+              title: "differs",
+              key: "differs",
+              value: (row: OptionRow) => (row.differs ? "yes" : ""),
+              text: (row: OptionRow) => (row.differs ? "≠" : ""),
+            },
+          ]
+        : []),
+      ...plans.map((plan) => ({
+        title: plan.name,
+        key: plan.name,
+        value: (row: OptionRow) => plan.options?.[row.key],
+      })),
     ],
     rows,
   });

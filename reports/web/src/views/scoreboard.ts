@@ -18,16 +18,23 @@ const kOutcomes = ["fits", "out_of_memory"];
 
 function points_of(rows: readonly ValidationRow[]): Point[] {
   return rows.flatMap((row) =>
-    row.predicted !== null && row.predicted > 0 && row.measured > 0 && !kOutcomes.includes(row.metric) ? [{ ...row, predicted: row.predicted }] : [],
+    row.predicted !== null && row.predicted > 0 && row.measured > 0 && !kOutcomes.includes(row.metric)
+      ? [{ ...row, predicted: row.predicted }]
+      : [],
   );
 }
 
 function ratio(row: ValidationRow): number | null {
-  return row.predicted === null || row.measured === 0 || kOutcomes.includes(row.metric) ? null : row.predicted / row.measured;
+  return row.predicted === null || row.measured === 0 || kOutcomes.includes(row.metric)
+    ? null
+    : row.predicted / row.measured;
 }
 
 function point_tip(point: Point): HTMLElement {
-  const range = point.low !== null && point.high !== null ? [{ label: "range", value: `${number(point.low)} to ${number(point.high)}` }] : [];
+  const range =
+    point.low !== null && point.high !== null
+      ? [{ label: "range", value: `${number(point.low)} to ${number(point.high)}` }]
+      : [];
   return tip(
     `${point.source} ${point.id}`,
     [
@@ -72,10 +79,30 @@ const kSummaryColumns: Column<ValidationSummary>[] = [
   { title: "metric or source", key: "metric", value: (row) => row.metric, text: (row) => metric_name(row.metric) },
   { title: "rows", key: "rows", value: (row) => row.rows },
   { title: "skipped", key: "skipped", value: (row) => row.skipped },
-  { title: "median error", key: "median_error", value: errors((row) => row.median_error), text: (row) => error_text(row, row.median_error) },
-  { title: "90% are below", key: "p90_error", value: errors((row) => row.p90_error), text: (row) => error_text(row, row.p90_error) },
-  { title: "worst", key: "worst_error", value: errors((row) => row.worst_error), text: (row) => error_text(row, row.worst_error) },
-  { title: "median ratio", key: "median_ratio", value: errors((row) => row.median_ratio), text: (row) => (row.rows === 0 ? "–" : number(row.median_ratio)) },
+  {
+    title: "median error",
+    key: "median_error",
+    value: errors((row) => row.median_error),
+    text: (row) => error_text(row, row.median_error),
+  },
+  {
+    title: "90% are below",
+    key: "p90_error",
+    value: errors((row) => row.p90_error),
+    text: (row) => error_text(row, row.p90_error),
+  },
+  {
+    title: "worst",
+    key: "worst_error",
+    value: errors((row) => row.worst_error),
+    text: (row) => error_text(row, row.worst_error),
+  },
+  {
+    title: "median ratio",
+    key: "median_ratio",
+    value: errors((row) => row.median_ratio),
+    text: (row) => (row.rows === 0 ? "–" : number(row.median_ratio)),
+  },
   {
     title: "wrong outcomes",
     key: "wrong_outcomes",
@@ -123,12 +150,23 @@ export function scoreboard(result: ValidationResult): View {
     h(
       "p",
       { class: "headline" },
-      total === undefined ? `${count(inside)} of ${count(all.length)} within 15%` : `Median error ${percent(total.median_error)} over ${count(total.rows)} measurements`,
+      total === undefined
+        ? `${count(inside)} of ${count(all.length)} within 15%`
+        : `Median error ${percent(total.median_error)} over ${count(total.rows)} measurements`,
     ),
-    h("p", { class: "why" }, `${count(inside)} of ${count(all.length)} lie within 15%.${total ? ` ${count(total.wrong_outcomes)} of ${count(total.outcomes)} yes-or-no outcomes are wrong.` : ""}`),
+    h(
+      "p",
+      { class: "why" },
+      `${count(inside)} of ${count(all.length)} lie within 15%.${total ? ` ${count(total.wrong_outcomes)} of ${count(total.outcomes)} yes-or-no outcomes are wrong.` : ""}`,
+    ),
     drawn.element,
     h("h3", {}, "By metric and source"),
-    table({ caption: "Errors by metric and source", file: "validation_summary", columns: kSummaryColumns, rows: result.summary }),
+    table({
+      caption: "Errors by metric and source",
+      file: "validation_summary",
+      columns: kSummaryColumns,
+      rows: result.summary,
+    }),
     h("h3", {}, "Every measurement"),
     table({ caption: "Measurements", file: "validation", columns: kColumns, rows: result.rows }),
   );

@@ -36,6 +36,8 @@ export class Slice {
   }
 
   points(): SweepPoint[] {
-    return this.sweep.points.filter((point) => point.at.every((value, axis) => axis === this.x || axis === this.y || value === this.held[axis]));
+    return this.sweep.points.filter((point) =>
+      point.at.every((value, axis) => axis === this.x || axis === this.y || value === this.held[axis]),
+    );
   }
 }

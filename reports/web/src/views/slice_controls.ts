@@ -17,7 +17,9 @@ export function axis_controls(slice: Slice, changed: () => void): HTMLElement {
         fill();
         changed();
       });
-    const held = slice.sweep.axes.flatMap((_, axis) => (axis === slice.x || axis === slice.y ? [] : [held_control(slice, axis, changed)]));
+    const held = slice.sweep.axes.flatMap((_, axis) =>
+      axis === slice.x || axis === slice.y ? [] : [held_control(slice, axis, changed)],
+    );
     holder.replaceChildren(...(keys.length < 2 ? [] : [pick("Across", "x", "y"), pick("Up", "y", "x")]), ...held);
   };
   fill();

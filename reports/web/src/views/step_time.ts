@@ -61,7 +61,9 @@ export function step_time(study: StudyResult): View | null {
         kSelections.map(({ name }) => name),
         0,
         (index) => {
-          drawn.chart.hide(kTimeParts.filter((part) => kSelections[index]?.hides(part) === true).map((part) => part.name));
+          drawn.chart.hide(
+            kTimeParts.filter((part) => kSelections[index]?.hides(part) === true).map((part) => part.name),
+          );
         },
       ),
       differ_in_batch(plans) &&
@@ -96,4 +98,3 @@ export function step_time(study: StudyResult): View | null {
     table({ caption: "Plans", file: "plans", columns: plan_columns(study), rows: study.plans }),
   );
 }
-

@@ -8,8 +8,22 @@ import { tip, tooltip } from "../tooltip";
 import { PlanChoice } from "./plan_choice";
 
 /** Rows from the top: what joins the GPUs of a node, the GPUs, their way out, the host, what joins nodes. */
-const kRows: readonly (readonly string[])[] = [["nvlink_switch"], ["gpu"], ["pcie_switch", "nic"], ["host", "memory", "drives"], ["network_switch"]];
-const kSymbols: Record<string, string> = { gpu: "roundRect", pcie_switch: "diamond", nic: "diamond", host: "rect", memory: "rect", drives: "rect", network_switch: "triangle" };
+const kRows: readonly (readonly string[])[] = [
+  ["nvlink_switch"],
+  ["gpu"],
+  ["pcie_switch", "nic"],
+  ["host", "memory", "drives"],
+  ["network_switch"],
+];
+const kSymbols: Record<string, string> = {
+  gpu: "roundRect",
+  pcie_switch: "diamond",
+  nic: "diamond",
+  host: "rect",
+  memory: "rect",
+  drives: "rect",
+  network_switch: "triangle",
+};
 
 /** Switches that only join switches stand below those that nodes hang on. */
 function row_of(vertex: Vertex, joins_nodes: boolean): number {
@@ -47,7 +61,9 @@ interface Placed {
 /** Nodes stand side by side; what belongs to none spreads over all. Rows without a vertex are left out. */
 function placed({ vertices, links }: Topology): { rows: number; vertices: Placed[] } {
   const in_node = new Set(vertices.filter((vertex) => typeof vertex.node === "number").map((vertex) => vertex.id));
-  const joins_nodes = new Set(links.flatMap((link) => (in_node.has(link.from) ? [link.to] : in_node.has(link.to) ? [link.from] : [])));
+  const joins_nodes = new Set(
+    links.flatMap((link) => (in_node.has(link.from) ? [link.to] : in_node.has(link.to) ? [link.from] : [])),
+  );
   const nodes = [...new Set(vertices.map((vertex) => vertex.node).filter((node) => typeof node === "number"))];
   const row = new Map(vertices.map((vertex) => [vertex, row_of(vertex, joins_nodes.has(vertex.id))]));
   const used = [...new Set(row.values())].sort((a, b) => a - b);
@@ -93,14 +109,25 @@ function pair_tip(topology: Topology, plan: Plan, pair: Pair): HTMLElement {
     const load = load_of(plan, topology, index);
     return link === undefined
       ? []
-      : [{ label: `${names.get(link.from) ?? ""} → ${names.get(link.to) ?? ""}, ${number(link.capacity_gb_s)} GB/s`, value: `${percent(load?.utilization ?? 0)} busy` }];
+      : [
+          {
+            label: `${names.get(link.from) ?? ""} → ${names.get(link.to) ?? ""}, ${number(link.capacity_gb_s)} GB/s`,
+            value: `${percent(load?.utilization ?? 0)} busy`,
+          },
+        ];
   });
   const alike = load_of(plan, topology, pair.links[0] ?? 0);
-  return tip(words(topology.links[pair.links[0] ?? 0]?.kind ?? ""), lines, alike === undefined ? "not used" : `like ${alike.name}`);
+  return tip(
+    words(topology.links[pair.links[0] ?? 0]?.kind ?? ""),
+    lines,
+    alike === undefined ? "not used" : `like ${alike.name}`,
+  );
 }
 
 function names_of(topology: Topology): Map<number, string> {
-  return new Map(topology.vertices.map(({ id, name, node }) => [id, typeof node === "number" ? `node ${node} ${name}` : name]));
+  return new Map(
+    topology.vertices.map(({ id, name, node }) => [id, typeof node === "number" ? `node ${node} ${name}` : name]),
+  );
 }
 
 function option_of(topology: Topology, plan: Plan, width: number): Option {
@@ -129,7 +156,11 @@ function option_of(topology: Topology, plan: Plan, width: number): Option {
         right: 24,
         top: legend_height(kinds, width) + 16,
         bottom: 28,
-        categories: kinds.map((kind, index) => ({ name: words(kind), symbol: kSymbols[kind] ?? "circle", itemStyle: { color: series_colour(index) } })),
+        categories: kinds.map((kind, index) => ({
+          name: words(kind),
+          symbol: kSymbols[kind] ?? "circle",
+          itemStyle: { color: series_colour(index) },
+        })),
         data: vertices.map(({ vertex, x, row }) => ({
           id: String(vertex.id),
           name: vertex.name,
@@ -139,7 +170,16 @@ function option_of(topology: Topology, plan: Plan, width: number): Option {
           y: row * kRow,
           symbol: kSymbols[vertex.kind] ?? "circle",
           symbolSize: size,
-          label: { show: labels, position: "bottom", distance: 3, fontSize: 10, color: colours.muted, backgroundColor: colours.ground, padding: [1, 2], formatter: vertex.name },
+          label: {
+            show: labels,
+            position: "bottom",
+            distance: 3,
+            fontSize: 10,
+            color: colours.muted,
+            backgroundColor: colours.ground,
+            padding: [1, 2],
+            formatter: vertex.name,
+          },
         })),
         links: pairs_of(topology).map((pair) => line_of(pair, busy, most)),
         emphasis: { disabled: true },
@@ -182,7 +222,10 @@ export function topology(study: StudyResult): View | null {
         { title: "capacity, GB/s", key: "capacity_gb_s", value: ({ link }) => link.capacity_gb_s },
         { title: "busy", key: "utilization", value: ({ busy }) => busy, text: ({ busy }) => percent(busy) },
       ],
-      rows: machine.links.map((link, index) => ({ link, busy: load_of(chosen.plan, machine, index)?.utilization ?? 0 })),
+      rows: machine.links.map((link, index) => ({
+        link,
+        busy: load_of(chosen.plan, machine, index)?.utilization ?? 0,
+      })),
     }),
   });
   const left_out = machine.omitted_nodes ? ` ${machine.omitted_nodes} more nodes are like these.` : "";

@@ -47,7 +47,10 @@ function nothing_fits(study: StudyResult): [string, string] {
   if (nearest === undefined) {
     return ["No plan can run", study.plans[0]?.reasons[0] ?? ""];
   }
-  return [study.plans.length === 1 ? "It does not fit" : "No plan fits", `${nearest.name} is nearest: ${nearest.reasons[0] ?? ""}`];
+  return [
+    study.plans.length === 1 ? "It does not fit" : "No plan fits",
+    `${nearest.name} is nearest: ${nearest.reasons[0] ?? ""}`,
+  ];
 }
 
 /** Headline and the sentence below it. */
@@ -59,7 +62,9 @@ function answer(study: StudyResult): [string, string] {
   if (is_longest(study)) {
     return [
       `${best.name} trains the longest sequence: ${count(best.max_sequence_length)} tokens`,
-      `${seconds(best.step_time_s)} a step; then ${words(best.limit ?? "").replace("gpu-memory", "GPU memory").replace("host-memory", "host memory")} stops it.`,
+      `${seconds(best.step_time_s)} a step; then ${words(best.limit ?? "")
+        .replace("gpu-memory", "GPU memory")
+        .replace("host-memory", "host memory")} stops it.`,
     ];
   }
   const others = fitting(study)
@@ -132,17 +137,27 @@ function behind(best: Plan, plan: Plan): string {
 function binding(study: StudyResult, plan: Plan): HTMLElement {
   const best = winner(study);
   const [state, fits] = state_of(study, plan);
-  const text = is_longest(study) && plan.fits === true ? `${state === "best" ? "★ " : ""}${count(plan.max_sequence_length)} tokens` : fits;
+  const text =
+    is_longest(study) && plan.fits === true
+      ? `${state === "best" ? "★ " : ""}${count(plan.max_sequence_length)} tokens`
+      : fits;
   const compares = best !== undefined && plan !== best && plan.fits === true && !is_longest(study) && speed(plan) > 0;
   const lines = [
     compares ? behind(best, plan) : "",
-    ...(is_longest(study) ? (plan.limit_reasons ?? []).map((why) => `At ${count(plan.next_sequence_length)} tokens it ${why}`) : plan.reasons),
+    ...(is_longest(study)
+      ? (plan.limit_reasons ?? []).map((why) => `At ${count(plan.next_sequence_length)} tokens it ${why}`)
+      : plan.reasons),
     plan.bottleneck ? `Bound by ${plan.bottleneck}` : "",
   ].filter((line) => line !== "");
   return h(
     "li",
     {},
-    h("div", { class: "plan-head" }, h("b", {}, plan.name), h("span", { class: `state ${is_longest(study) && state === "risky" ? "fits" : state}` }, text)),
+    h(
+      "div",
+      { class: "plan-head" },
+      h("b", {}, plan.name),
+      h("span", { class: `state ${is_longest(study) && state === "risky" ? "fits" : state}` }, text),
+    ),
     ...lines.map((line) => h("p", {}, line)),
     ...plan.suggestions.map((fix) => h("p", { class: "fix" }, h("b", {}, "Try: "), fix)),
   );
