@@ -225,6 +225,7 @@ std::vector<GroupErrors> assess_extrapolation(std::span<const Sample> samples, c
     }
   }
   std::vector<GroupErrors> result;
+  result.reserve(groups.size());
   for (auto& [name, errors] : groups) {
     result.push_back(errors.summary(name));
   }

@@ -43,6 +43,10 @@ class Cursor {
   }
   /// The text of the value that starts here; shorter than a value when the text ends within it.
   std::string_view value() {
+    if (at_end()) {
+      ended_ = false;
+      return {};
+    }
     const std::size_t begin = at_;
     std::int64_t depth = 0;
     do {

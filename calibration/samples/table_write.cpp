@@ -7,19 +7,20 @@
 
 #include "calibration/samples/names.h"
 #include "calibration/samples/table.h"
+#include "calibration/samples/text.h"
 #include "sim/base/check.h"
 
 namespace ulysim::calibration {
 namespace {
 
-/// Names are the user's; a table is printable ASCII on one line.
+/// Names are the user's; a table is printable ASCII on one line, and blanks round a cell do not count.
 std::string printable(const std::string& name) {
   std::string out;
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
     out += byte < 0x20 || byte >= 0x7F ? '?' : c;
   }
-  return out;
+  return std::string(trimmed(out));
 }
 
 class Cells {

@@ -132,6 +132,7 @@ TEST(Trace, ABrokenEventIsNamedByItsLine) {
   EXPECT_THAT(refusal("{\"traceEvents\": [\n\n{\"args\": {\"External id\": 1,, }}]}"), HasSubstr("f:3:"));
   EXPECT_THAT(refusal("{\"traceEvents\": []}"), HasSubstr("f:1:1: error: no kernel of a collective"));
   EXPECT_THAT(refusal("{\"traceEvents\": ]]]"), HasSubstr("f:1:1"));
+  EXPECT_THAT(refusal("{\n"), HasSubstr("f:1:1"));  // read beyond its end once
   EXPECT_THAT(refusal("[{\"a\": \"" + std::string(100, '\\')), HasSubstr("f:1:1"));
 }
 
