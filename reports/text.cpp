@@ -174,6 +174,9 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
 
 std::string item(std::string_view name, std::string_view text, std::size_t column, std::size_t width) {
   constexpr std::size_t kLeastText = 10;
+  if (text.find_first_not_of(' ') == std::string_view::npos) {
+    return wrapped(name, width, kGap);
+  }
   const std::size_t indent = std::min(column, width > kLeastText ? width - kLeastText : 0);
   const std::string lines = wrapped(std::string(indent, ' ') + std::string(text), width, indent);
   const std::size_t own = display_width(name);

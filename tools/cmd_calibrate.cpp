@@ -8,6 +8,7 @@
 #include "hw_models/cost/kernel_profile.h"
 #include "hw_models/spec/load.h"
 #include "reports/output.h"
+#include "reports/result_reader.h"
 #include "sim/base/check.h"
 #include "sim/base/named.h"
 #include "sim/base/parse_quantity.h"
@@ -15,6 +16,7 @@
 #include "tools/data_folder.h"
 #include "tools/emit.h"
 #include "tools/sibling.h"
+#include "tools/terminal.h"
 
 namespace ulysim::tools {
 namespace {
@@ -41,7 +43,19 @@ std::vector<calibration::Sample> read_samples(const std::vector<std::string>& pa
   return samples;
 }
 
-/// The report on the terminal or as JSON, the files into a folder that is laid out as the catalogue is. Without a
+/// As a file, or as the page that a saved one gives.
+void write_report(const std::string& json, const Arguments& arguments) {
+  if (arguments.json) {
+    reports::write_output(*arguments.json, json);
+  }
+  if (arguments.html) {
+    const reports::SavedResult report = reports::read_result(config::parse_json(json, "calibrate fit"));
+    reports::write_output(*arguments.html,
+                          reports::writer("html").write(reports::report_of(report), file_style()).value());
+  }
+}
+
+/// The report on the terminal, as JSON or HTML, the files into a folder that is laid out as the catalogue is. Without a
 /// folder the profile follows the report.
 int fit(const std::string& name, const fs::path& catalog, const Arguments& arguments) {
   check_outputs(arguments);
@@ -55,11 +69,11 @@ int fit(const std::string& name, const fs::path& catalog, const Arguments& argum
       reports::write_output(path, file.text);
     }
   }
-  if (arguments.json) {
+  if (arguments.json || arguments.html) {
     if (!fitted.report) {
       throw UsageError(fmt::format("nothing is fitted for '{}', so there is no report to write", name));
     }
-    reports::write_output(*arguments.json, calibration::to_json(*fitted.report));
+    write_report(calibration::to_json(*fitted.report), arguments);
   }
   if (!arguments.quiet && arguments.json != "-") {
     reports::write_stdout(fitted.summary);
@@ -137,6 +151,9 @@ int measure(const Arguments& arguments) {
 int run(const Arguments& arguments) {
   static const std::vector<std::string> kActions{"fit", "import", "run", "show"};
   const std::string first = arguments.positional.empty() ? "" : arguments.positional.front();
+  if (arguments.html && first != "fit") {
+    throw UsageError("--html belongs to 'calibrate fit'");
+  }
   if (first == "import") {
     return import(arguments);
   }
@@ -177,13 +194,13 @@ Command calibrate_command() {
           .positional = "ACTION",
           .positional_help = "run, import FILE..., fit GPU, or show GPU",
           .takes = "run|import|fit|show",
-          .options = {Options::calibration, Options::folder, Options::formats, Options::quiet},
+          .options = {Options::calibration, Options::folder, Options::formats, Options::html, Options::quiet},
           .examples =
               "  ulysim calibrate run --backend host -o measured\n"
               "  ulysim calibrate fit host-core --samples measured/host-samples.csv -o measured\n"
               "  ulysim calibrate import all_reduce.log alltoall.log --csv samples.csv\n"
               "  ulysim calibrate import trace.json topology.xml --json -\n"
-              "  ulysim calibrate fit h200-sxm --samples samples.csv --json fit.json\n"
+              "  ulysim calibrate fit h200-sxm --samples samples.csv --json fit.json --html fit.html\n"
               "  ulysim calibrate show h100-sxm\n"
               "  ulysim calibrate fit h100-sxm -o profiles\n",
           .run = run};

@@ -175,6 +175,12 @@ TEST(Text, WrapsAtSpacesAndIndentsWhatFollows) {
   EXPECT_EQ(wrapped("a unbreakable", 6, 2), "a\n  unbr\n  eaka\n  ble\n") << "a long word goes on in the next line";
 }
 
+TEST(Text, ANameWithNothingToSayStandsAlone) {
+  EXPECT_EQ(item("  name", "text", 8, 40), "  name  text\n");
+  EXPECT_EQ(item("  name", "", 8, 40), "  name\n");
+  EXPECT_EQ(item("  name", "  ", 8, 40), "  name\n");
+}
+
 TEST(Text, CountsAndCutsByCharacterNotByByte) {
   EXPECT_EQ(display_width("a×b"), 3U);
   EXPECT_EQ(shortened("a×bcd", 3), "a×…");
