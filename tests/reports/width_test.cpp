@@ -94,11 +94,10 @@ TEST(Width, OfAModel) {
 }
 
 TEST(Width, OfAFit) {
-  const results::FitResult fit{
-      .name = kLongName,
-      .parameters = {{kLongName, 0.123456789, "TFLOP/s", kLongName, "published", 0.1}},
-      .groups = {{kLongName, 203, 0.054, 0.129, 0.31, 0.052, std::nullopt}},
-      .residuals = {{kLongName, "4096x4096x4096", 650.0, 640.5, std::nullopt, "TFLOP/s"}}};
+  const results::FitResult fit{.name = kLongName,
+                               .parameters = {{kLongName, 0.123456789, "TFLOP/s", kLongName, "published", 0.1}},
+                               .groups = {{kLongName, 203, 0.054, 0.129, 0.31, 0.052, std::nullopt}},
+                               .residuals = {{kLongName, "4096x4096x4096", 650.0, 640.5, std::nullopt, "TFLOP/s"}}};
   expect_fits(&fit, "calibrate fit");
 }
 

@@ -27,8 +27,8 @@ const std::string kTooLong =
 
 TEST(Help, EveryCommandHasExamples) {
   const Sandbox sandbox;
-  for (const char* command : {"run", "compare", "maxseq", "sweep", "validate", "calibrate", "report", "model", "explain",
-                              "list", "check", "completion"}) {
+  for (const char* command : {"run", "compare", "maxseq", "sweep", "validate", "calibrate", "report", "model",
+                              "explain", "list", "check", "completion"}) {
     const Outcome outcome = sandbox.run({command, "--help"});
     EXPECT_EQ(outcome.status, 0) << command;
     EXPECT_THAT(outcome.out, HasSubstr(std::string("Usage: ulysim ") + command)) << command;
