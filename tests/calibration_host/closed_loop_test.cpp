@@ -119,6 +119,10 @@ TEST_P(ClosedLoop, LayersTakeAsLongAsPredicted) {
   std::string last;
   for (int attempt = 0; attempt < kTries; ++attempt) {
     const double before = disturbance();
+    if (before > kCalm && !last.empty()) {
+      worst = std::max(worst, before);
+      continue;  // figures of a disturbed machine were told once
+    }
     const int status = measure();
     if (status == kWorldFailed && std::string(GetParam().fabric) == "tcp-namespaces") {
       GTEST_SKIP() << "no network namespaces with a limited rate here (the reason stands above)";
