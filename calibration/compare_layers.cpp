@@ -7,8 +7,7 @@
 #include <cmath>
 
 #include "calibration/fit_cluster.h"
-#include "calibration/suite/probe_text.h"
-#include "calibration/suite/statistics.h"
+#include "calibration/samples/statistics.h"
 #include "hw_models/cost/roofline.h"
 
 namespace ulysim::calibration {
@@ -55,21 +54,19 @@ class LayerCost {
 
  private:
   [[nodiscard]] kernel::Attention whole() const {
-    const std::int64_t all = layer_.tokens * layer_.tokens;
-    const std::int64_t hidden = layer_.mask == Mask::causal ? layer_.tokens * (layer_.tokens - 1) / 2 : 0;
     return {.heads = layer_.heads,
             .kv_heads = layer_.kv_heads,
             .head_dim = layer_.head_dim,
             .queries = layer_.tokens,
             .keys = layer_.tokens,
-            .pairs = all - hidden};
+            .pairs = pairs_of(layer_.mask, layer_.tokens, layer_.tokens)};
   }
 
   [[nodiscard]] kernel::Attention pair(bool on_diagonal) const {
     kernel::Attention attention = whole();
     const std::int64_t chunk = layer_.tokens / ranks_ / 2;
     attention.queries = attention.keys = chunk;
-    attention.pairs = chunk * chunk - (on_diagonal ? chunk * (chunk - 1) / 2 : 0);
+    attention.pairs = pairs_of(on_diagonal ? Mask::causal : Mask::full, chunk, chunk);
     return attention;
   }
 
@@ -121,14 +118,14 @@ double predicted_layer_seconds(const LayerProbe& layer, int ranks, const Cluster
   return layer.scheme == Scheme::ulysses ? cost.ulysses() : cost.ring();
 }
 
-std::vector<LayerComparison> compare_layers(std::span<const ProbeSample> samples, const ClusterFit& fit) {
+std::vector<LayerComparison> compare_layers(std::span<const Sample> samples, const ClusterFit& fit) {
   std::vector<LayerComparison> comparisons;
-  for (const ProbeSample& sample : samples) {
+  for (const Sample& sample : samples) {
     if (const auto* layer = std::get_if<LayerProbe>(&sample.probe)) {
       comparisons.push_back({.layer = *layer,
                              .measured = sample.seconds,
-                             .spread = sample.spread,
-                             .predicted = predicted_layer_seconds(*layer, sample.ranks, fit)});
+                             .spread = sample.spread.value_or(0.0),
+                             .predicted = predicted_layer_seconds(*layer, static_cast<int>(sample.ranks), fit)});
     }
   }
   return comparisons;
@@ -143,12 +140,41 @@ std::string to_text(const std::vector<LayerComparison>& comparisons) {
   for (const LayerComparison& c : comparisons) {
     const double error = c.predicted / c.measured - 1.0;
     errors.push_back(std::abs(error));
-    text += fmt::format("  {:<13} {:<60} measured {:>9.3f} ms +-{:>4.1f}%  predicted {:>9.3f} ms  {:>+6.1f}%\n",
-                        kind_of(c.layer), shape_of(c.layer), c.measured * 1e3, c.spread * 100.0, c.predicted * 1e3,
-                        error * 100.0);
+    text += fmt::format("  {:<70} measured {:>9.3f} ms +-{:>4.1f}%  predicted {:>9.3f} ms  {:>+6.1f}%\n",
+                        describe(c.layer), c.measured * 1e3, c.spread * 100.0, c.predicted * 1e3, error * 100.0);
   }
   text += fmt::format("median error {:.1f}%\n", summary_of(errors).median * 100.0);
   return text;
+}
+
+FitReport assess_cluster(std::span<const Sample> samples, const ClusterFit& fit) {
+  std::vector<Sample> kernels;
+  std::vector<Sample> collectives;
+  std::vector<Sample> layers;
+  for (Sample sample : samples) {
+    if (std::holds_alternative<LayerProbe>(sample.probe)) {
+      layers.push_back(std::move(sample));
+    } else if (std::holds_alternative<CollectiveProbe>(sample.probe)) {
+      collectives.push_back(std::move(sample));
+    } else if (!std::holds_alternative<CopyProbe>(sample.probe)) {
+      sample.gpu = fit.gpu.name;
+      kernels.push_back(std::move(sample));
+    }
+  }
+  constexpr int kFolds = 4;
+  FitReport report = assess(kernels, kernel_fitter(fit.gpu), kFolds);
+  report.name = fit.gpu.name;
+  report.parameters = parameters_of(fit.profile);
+  report.covariances = fit.covariances;
+  add_collectives(collectives, spec::SourceKind::measured, report);
+  const Fitter unseen = [&fit](std::span<const Sample>) -> Predictor {
+    return [&fit](const Sample& sample) {
+      return std::optional(
+          predicted_layer_seconds(std::get<LayerProbe>(sample.probe), static_cast<int>(sample.ranks), fit));
+    };
+  };
+  add(assess(layers, unseen, 1), report);
+  return report;
 }
 
 }  // namespace ulysim::calibration

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <optional>
+#include <iterator>
+#include <map>
 
 #include "calibration/fit_parts.h"
 #include "calibration/least_squares.h"
@@ -12,7 +12,6 @@ namespace ulysim::calibration {
 namespace {
 
 using cost::AttentionProfile;
-using kernel::Attention;
 using kernel::AttentionKernel;
 using kernel::Direction;
 
@@ -26,23 +25,23 @@ constexpr double kMostMaskedKeys = 1024.0;
 // A loss at any length shows only where the diagonal's tiles no longer count: 1% of the keys of a row or less.
 constexpr std::int64_t kLongEnough = 32768;
 
-const Attention& attention_of(const Sample& sample) {
-  return std::get<Attention>(sample.kernels.front());
+const AttentionProbe& attention_of(const Sample& sample) {
+  return std::get<AttentionProbe>(sample.probe);
 }
-bool is_both(const Sample& sample) {
-  return sample.kernels.size() == 2 && std::holds_alternative<Attention>(sample.kernels.back());
-}
-bool is_forward(const Sample& s) {
-  return !is_both(s) && attention_of(s).direction == Direction::forward;
+bool is_both(const Sample& s) {
+  return attention_of(s).pass == Pass::both;
 }
 bool is_backward(const Sample& s) {
-  return !is_both(s) && attention_of(s).direction == Direction::backward;
+  return attention_of(s).pass == Pass::backward;
+}
+bool is_forward(const Sample& s) {
+  return !is_both(s) && !is_backward(s);
 }
 bool is_head_64(const Sample& s) {
   return attention_of(s).head_dim == 64;
 }
 bool is_masked(const Sample& s) {
-  return attention_of(s).pairs < attention_of(s).queries * attention_of(s).keys;
+  return attention_of(s).mask == Mask::causal;
 }
 
 bool is_long_masked(const Sample& s) {
@@ -76,6 +75,7 @@ struct Shape {
 struct Free {
   double Shape::*member{};
   Unknown unknown{};
+  const char* name{};
 };
 
 // The asymptote may not exceed the best rate that was measured: a curve through short samples says nothing about
@@ -83,14 +83,15 @@ struct Free {
 double best_fraction(const SampleList& samples, const spec::Gpu& gpu) {
   double best = 0.0;
   for (const Sample* sample : samples) {
-    best = std::max(best, flops_of(*sample) / sample->seconds / gpu.bf16.value.value());
+    best = std::max(best, flops_of(sample->probe) / sample->seconds / gpu.bf16.value.value());
   }
   return best;
 }
 
 // Sums of both directions tell of both.
 SampleList telling_of(const SampleList& samples, Direction direction) {
-  return only(samples, [&](const Sample& s) { return is_both(s) || attention_of(s).direction == direction; });
+  return only(samples,
+              [&](const Sample& s) { return is_both(s) || is_backward(s) == (direction == Direction::backward); });
 }
 
 bool has_both_masks(const SampleList& samples) {
@@ -134,29 +135,31 @@ std::vector<Free> free_members(const SampleList& samples, const spec::Gpu& gpu) 
   constexpr Unknown kMaskedFactor{.start = 0.95, .low = 0.5, .high = 1.0};
   constexpr Unknown kExtraKeys{.start = kMaskedKeys, .low = 0.0, .high = kMostMaskedKeys};
   std::vector<Free> free{
-      {&Shape::forward_128, asymptote(forward.empty() ? samples : forward)},
-      {&Shape::forward_saturation, kSaturation},
-      {&Shape::imbalance, {.start = 0.5, .low = 0.0, .high = 1.0}},
+      {&Shape::forward_128, asymptote(forward.empty() ? samples : forward), "forward efficiency_128"},
+      {&Shape::forward_saturation, kSaturation, "forward saturation_keys"},
+      {&Shape::imbalance, {.start = 0.5, .low = 0.0, .high = 1.0}, "imbalance"},
   };
   if (!backward.empty()) {
     const SampleList alone = only(backward, is_backward);
-    free.push_back({&Shape::backward_128, asymptote(alone.empty() ? backward : alone)});
-    free.push_back({&Shape::backward_saturation, kSaturation});
+    free.push_back({&Shape::backward_128, asymptote(alone.empty() ? backward : alone), "backward efficiency_128"});
+    free.push_back({&Shape::backward_saturation, kSaturation, "backward saturation_keys"});
   }
   if (!only(samples, is_head_64).empty()) {
-    free.push_back({&Shape::head_64_ratio, {.start = kHead64Ratio, .low = 0.5, .high = 1.0}});
+    free.push_back(
+        {&Shape::head_64_ratio, {.start = kHead64Ratio, .low = 0.5, .high = 1.0}, "efficiency_64 / efficiency_128"});
   }
-  const auto add_mask = [&](const MaskSamples& told_by, double Shape::*ahead, double Shape::*back, Unknown unknown) {
+  const auto add_mask = [&](const MaskSamples& told_by, const Free& ahead, const Free& back) {
     if (!told_by.forward.empty()) {
-      free.push_back({ahead, unknown});
+      free.push_back(ahead);
     }
     if (told_by.apart) {
-      free.push_back({back, unknown});
+      free.push_back(back);
     }
   };
-  add_mask(mask_samples(samples, has_both_masks), &Shape::forward_masked_keys, &Shape::backward_masked_keys,
-           kExtraKeys);
-  add_mask(mask_samples(samples, has_long_masks), &Shape::forward_masked, &Shape::backward_masked, kMaskedFactor);
+  add_mask(mask_samples(samples, has_both_masks), {&Shape::forward_masked_keys, kExtraKeys, "forward masked_keys"},
+           {&Shape::backward_masked_keys, kExtraKeys, "backward masked_keys"});
+  add_mask(mask_samples(samples, has_long_masks), {&Shape::forward_masked, kMaskedFactor, "forward masked_factor"},
+           {&Shape::backward_masked, kMaskedFactor, "backward masked_factor"});
   return free;
 }
 
@@ -195,6 +198,7 @@ void apply(const Shape& shape, AttentionProfile& forward, AttentionProfile& back
 struct Entries {
   AttentionProfile forward{};
   AttentionProfile backward{};
+  Covariance covariance{};
 };
 
 Entries blank(AttentionKernel implementation, const cost::KernelProfile& profile) {
@@ -238,20 +242,17 @@ Entries fit_implementation(AttentionKernel implementation, const SampleList& sam
   for (const Free& member : free) {
     unknowns.push_back(member.unknown);
   }
+  const TimedKernels timed(samples);
   const Residuals residuals = [&](const std::vector<double>& x) {
     apply(shape_of(free, x), working.attention[0], working.attention[1]);
-    std::vector<double> r;
-    r.reserve(samples.size());
-    for (const Sample* sample : samples) {
-      double total = 0.0;
-      for (const kernel::Kernel& kernel : sample->kernels) {
-        total += cost::kernel_seconds(kernel, gpu, working);
-      }
-      r.push_back(std::log(total / sample->seconds));
-    }
-    return r;
+    return timed.log_ratios(gpu, working);
   };
-  const std::vector<double> x = least_squares(residuals, weights_by_source(samples), unknowns);
+  const Estimate estimate = least_squares(residuals, weights_by_source(samples), unknowns);
+  const std::vector<double>& x = estimate.values;
+  entries.covariance = {.part = std::string(cost::name_of(implementation)), .values = x, .matrix = estimate.covariance};
+  for (const Free& member : free) {
+    entries.covariance.parameters.emplace_back(member.name);
+  }
   apply(shape_of(free, x), entries.forward, entries.backward);
   const double spread = rounded(robust_sigma(residuals(x)));
   const SampleList forward = telling_of(samples, Direction::forward);
@@ -280,28 +281,46 @@ Entries stand_in(AttentionKernel implementation, const Entries& from, const std:
 
 }  // namespace
 
-void fit_attention(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfile& profile) {
-  std::optional<Entries> flash_2;
-  profile.attention.clear();
-  for (const AttentionKernel implementation : {AttentionKernel::flash_attention_2, AttentionKernel::flash_attention_3,
-                                               AttentionKernel::cudnn, AttentionKernel::sdpa}) {
+bool has_forward(const SampleList& attention) {
+  return std::any_of(attention.begin(), attention.end(), [](const Sample* sample) { return !is_backward(*sample); });
+}
+
+std::vector<Covariance> fit_attention(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfile& profile) {
+  using enum AttentionKernel;
+  constexpr AttentionKernel kAll[] = {flash_attention_2, flash_attention_3, cudnn, sdpa};
+  std::map<AttentionKernel, Entries> fitted;
+  for (const AttentionKernel implementation : kAll) {
     const SampleList own =
         only(samples, [&](const Sample& s) { return attention_of(s).implementation == implementation; });
-    const bool has_forward = !only(own, [](const Sample& s) { return !is_backward(s); }).empty();
-    Entries entries;
-    if (has_forward) {
-      entries = fit_implementation(implementation, own, gpu, profile);
-    } else {
-      ULYSIM_CHECK(flash_2.has_value(), "flash-attention-2 has no forward samples");
-      entries = stand_in(implementation, *flash_2,
-                         fmt::format("no samples of {} here: as flash-attention-2", cost::name_of(implementation)));
+    if (has_forward(own)) {
+      fitted.emplace(implementation, fit_implementation(implementation, own, gpu, profile));
     }
-    if (implementation == AttentionKernel::flash_attention_2) {
-      flash_2 = entries;
-    }
-    profile.attention.push_back(entries.forward);
-    profile.attention.push_back(entries.backward);
   }
+  ULYSIM_CHECK(!fitted.empty(), "no attention kernel has forward samples");
+  const AttentionKernel reference = fitted.begin()->first;
+  std::vector<AttentionProfile> known;
+  known.swap(profile.attention);
+  std::vector<Covariance> covariances;
+  for (const AttentionKernel implementation : kAll) {
+    const auto own = fitted.find(implementation);
+    const auto before = std::find_if(known.begin(), known.end(), [&](const AttentionProfile& entry) {
+      return entry.implementation == implementation;
+    });
+    if (own != fitted.end()) {
+      profile.attention.push_back(own->second.forward);
+      profile.attention.push_back(own->second.backward);
+      covariances.push_back(own->second.covariance);
+    } else if (before != known.end()) {
+      std::copy_n(before, 2, std::back_inserter(profile.attention));
+    } else {
+      const Entries entries = stand_in(
+          implementation, fitted.at(reference),
+          fmt::format("no samples of {} here: as {}", cost::name_of(implementation), cost::name_of(reference)));
+      profile.attention.push_back(entries.forward);
+      profile.attention.push_back(entries.backward);
+    }
+  }
+  return covariances;
 }
 
 }  // namespace ulysim::calibration

@@ -6,17 +6,15 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
-#include "calibration/fit.h"
 #include "calibration/fit_parts.h"
-#include "calibration/suite/probe_text.h"
-#include "calibration/suite/statistics.h"
+#include "calibration/samples/statistics.h"
 #include "sim/base/diagnostics.h"
 
 namespace ulysim::calibration {
 namespace {
 
-constexpr std::int64_t kSmallestFitted = 65536;
 // The simulator's elements have two bytes (bf16), the ranks' four (float32).
 constexpr double kBytesPerByte = 0.5;
 constexpr Duration kNoLatency(1000);  // the least that a catalogue takes
@@ -25,8 +23,9 @@ constexpr Duration kNoLatency(1000);  // the least that a catalogue takes
   throw InputError({{.where = {.file = name}, .message = std::move(message)}});
 }
 
-std::string source_of(std::span<const ProbeSample> samples) {
-  return fmt::format("{}, {} ranks, {}", samples.front().source, samples.front().ranks, samples.front().fabric);
+std::string source_of(std::span<const Sample> samples) {
+  const Sample& first = samples.front();
+  return fmt::format("{} on {}, {} ranks, {}", first.software, first.gpu, first.ranks, first.fabric);
 }
 
 template <class T>
@@ -39,35 +38,21 @@ spec::Sourced<T> unused(T value) {
   return {.value = value, .source = "not measured; nothing of a host rank uses it", .kind = spec::SourceKind::assumed};
 }
 
-kernel::Attention attention_of(const AttentionProbe& p) {
-  const std::int64_t all = p.tokens * p.tokens;
-  return {.direction = p.direction,
-          .heads = p.heads,
-          .kv_heads = p.kv_heads,
-          .head_dim = p.head_dim,
-          .queries = p.tokens,
-          .keys = p.tokens,
-          .pairs = p.mask == Mask::full ? all : all - p.tokens * (p.tokens - 1) / 2};
-}
-
 /// The samples that fit_profile knows, and the copies.
 struct Sorted {
   std::vector<Sample> kernels{};
   std::map<std::int64_t, double> copies{};  ///< bytes copied: seconds
 };
 
-Sorted sorted(std::span<const ProbeSample> samples, const std::string& name) {
+Sorted sorted(std::span<const Sample> samples, const std::string& name) {
   Sorted result;
-  for (const ProbeSample& s : samples) {
-    Sample sample{.gpu = name, .seconds = s.seconds, .spread = s.spread, .source = source_of(samples)};
-    if (const auto* gemm = std::get_if<GemmProbe>(&s.probe)) {
-      sample.kernels = {kernel::Gemm{.m = gemm->m, .n = gemm->n, .k = gemm->k}};
+  for (Sample sample : samples) {
+    if (const auto* copy = std::get_if<CopyProbe>(&sample.probe)) {
+      result.copies[copy->bytes] = sample.seconds;
+    } else if (!kernels_of(sample.probe).empty()) {
+      sample.gpu = name;
+      sample.source = source_of(samples);
       result.kernels.push_back(std::move(sample));
-    } else if (const auto* attention = std::get_if<AttentionProbe>(&s.probe)) {
-      sample.kernels = {attention_of(*attention)};
-      result.kernels.push_back(std::move(sample));
-    } else if (const auto* copy = std::get_if<CopyProbe>(&s.probe)) {
-      result.copies[copy->bytes] = s.seconds;
     }
   }
   if (result.copies.empty() || result.kernels.empty()) {
@@ -83,7 +68,7 @@ double copy_rate(const std::pair<const std::int64_t, double>& copy) {
 spec::Gpu gpu_of(const Sorted& samples, const std::string& name, const std::string& source) {
   double flops = 0.0;
   for (const Sample& sample : samples.kernels) {
-    flops = std::max(flops, flops_of(sample) / sample.seconds);
+    flops = std::max(flops, flops_of(sample.probe) / sample.seconds);
   }
   double bandwidth = 0.0;
   for (const auto& copy : samples.copies) {
@@ -98,45 +83,25 @@ spec::Gpu gpu_of(const Sorted& samples, const std::string& name, const std::stri
           .kernel_profile = name};
 }
 
-/// Time = latency + bytes / rate, by least squares of relative errors.
+/// Latency and rate, without segments: a link of the simulator has one of each.
 struct Line {
   double latency{};
   double rate{};
 };
 
-double bytes_on_the_link(const CollectiveProbe& probe, int ranks) {
-  const auto bytes = static_cast<double>(probe.bytes);
-  return probe.collective == Collective::send_recv ? bytes : bytes * (ranks - 1) / ranks;
-}
-
-Line fit_line(std::span<const ProbeSample> samples, const std::set<Collective>& of, const std::string& name) {
-  double w = 0.0;
-  double x = 0.0;
-  double y = 0.0;
-  double xx = 0.0;
-  double xy = 0.0;
-  std::size_t points = 0;
-  for (const ProbeSample& s : samples) {
-    const auto* probe = std::get_if<CollectiveProbe>(&s.probe);
-    if (probe == nullptr || !of.contains(probe->collective) || probe->bytes < kSmallestFitted) {
-      continue;
+Line fit_line(std::span<const Sample> samples, const std::set<Collective>& of, const std::string& name) {
+  std::vector<const Sample*> own;
+  for (const Sample& sample : samples) {
+    const auto* probe = std::get_if<CollectiveProbe>(&sample.probe);
+    if (probe != nullptr && of.contains(probe->collective) && probe->bytes >= kSmallestCollective) {
+      own.push_back(&sample);
     }
-    const double bytes = bytes_on_the_link(*probe, s.ranks);
-    const double weight = 1.0 / (s.seconds * s.seconds);
-    w += weight;
-    x += weight * bytes;
-    y += weight * s.seconds;
-    xx += weight * bytes * bytes;
-    xy += weight * bytes * s.seconds;
-    ++points;
   }
-  const double determinant = w * xx - x * x;
-  const double slope = (w * xy - x * y) / determinant;
-  if (points < 2 || determinant <= 0.0 || slope <= 0.0) {
-    refuse(name, fmt::format("a fit needs collectives of two sizes above {} bytes that grow with their size",
-                             kSmallestFitted));
+  if (own.empty()) {
+    refuse(name, fmt::format("a fit needs collectives of {} bytes and more", kSmallestCollective));
   }
-  return {.latency = std::max(0.0, (y - slope * x) / w), .rate = 1.0 / slope};
+  const CollectiveCurve curve = fit_curve(own, {});
+  return {.latency = curve.latency, .rate = 1.0 / curve.segments.front().seconds_per_byte};
 }
 
 struct Links {
@@ -144,7 +109,7 @@ struct Links {
   spec::Transport transport{};
 };
 
-Links links_of(std::span<const ProbeSample> samples, const std::string& name, const std::string& source) {
+Links links_of(std::span<const Sample> samples, const std::string& name, const std::string& source) {
   const Line all_to_all = fit_line(samples, {Collective::all_to_all}, name);
   const Line p2p = fit_line(samples, {Collective::send_recv}, name);
   const Line ring = fit_line(samples, {Collective::all_gather, Collective::reduce_scatter}, name);
@@ -162,7 +127,7 @@ Links links_of(std::span<const ProbeSample> samples, const std::string& name, co
                         .step_latency = measured(kNoLatency, "part of the base latency: all steps are alike")}};
 }
 
-spec::Node node_of(const Links& links, bool shared_memory, int ranks, const ClusterFit& fit,
+spec::Node node_of(const Links& links, bool shared_memory, std::int64_t ranks, const ClusterFit& fit,
                    const std::string& source) {
   const spec::Sourced<Bandwidth> rate = measured(links.rate, "fastest collective: " + source);
   const Bandwidth memory = fit.gpu.memory_bandwidth.value;
@@ -173,7 +138,7 @@ spec::Node node_of(const Links& links, bool shared_memory, int ranks, const Clus
           .gpus = shared_memory ? ranks : 1,
           .nvlink_bandwidth = rate,
           .nvlink = links.transport,
-          .nics = unused(std::int64_t{1} * (shared_memory ? ranks : 1)),
+          .nics = unused(shared_memory ? ranks : std::int64_t{1}),
           .nic_bandwidth = rate,
           .network = links.transport,
           .pcie_bandwidth = unused(memory),
@@ -186,27 +151,14 @@ spec::Node node_of(const Links& links, bool shared_memory, int ranks, const Clus
           .host_memory_reserved = unused(Bytes(std::int64_t{1} << 30))};
 }
 
-/// The fit of a catalogue GPU calls its samples published; these were measured here, for this profile.
-void call_measured(cost::KernelProfile& profile) {
-  const auto relabel = [](auto&... values) {
-    ((values.kind = values.kind == spec::SourceKind::published ? spec::SourceKind::measured : values.kind), ...);
-  };
-  cost::GemmProfile& gemm = profile.gemm;
-  relabel(gemm.efficiency, gemm.tile_m, gemm.tile_n, gemm.wave_quantisation, gemm.k_overhead, gemm.launch);
-  for (cost::AttentionProfile& a : profile.attention) {
-    relabel(a.efficiency_64, a.efficiency_128, a.masked_factor, a.masked_keys, a.saturation_keys, a.imbalance,
-            a.launch);
-  }
-}
-
 }  // namespace
 
-ClusterFit fit_cluster(std::span<const ProbeSample> samples, const std::string& name) {
+ClusterFit fit_cluster(std::span<const Sample> samples, const std::string& name) {
   if (samples.empty()) {
     refuse(name, "no samples");
   }
-  const ProbeSample& first = samples.front();
-  for (const ProbeSample& s : samples) {
+  const Sample& first = samples.front();
+  for (const Sample& s : samples) {
     if (s.fabric != first.fabric || s.ranks != first.ranks) {
       refuse(name, fmt::format("samples of {} ranks over {} and of {} over {} in one file", first.ranks, first.fabric,
                                s.ranks, s.fabric));
@@ -215,8 +167,13 @@ ClusterFit fit_cluster(std::span<const ProbeSample> samples, const std::string& 
   const std::string source = source_of(samples);
   const Sorted by_kind = sorted(samples, name);
   ClusterFit fit{.gpu = gpu_of(by_kind, name, source)};
-  fit.profile = fit_profile(by_kind.kernels, fit.gpu);
-  call_measured(fit.profile);
+  ProfileFit kernels = fit_profile(by_kind.kernels, fit.gpu);
+  fit.profile = std::move(kernels.profile);
+  fit.covariances = std::move(kernels.covariances);
+  call_measured(fit.profile.gemm);
+  for (cost::AttentionProfile& entry : fit.profile.attention) {
+    call_measured(entry);
+  }
   fit.profile.gemm.sustained = measured(1.0, "measured in runs as long as a step: " + source);
   fit.profile.attention_sustained = fit.profile.gemm.sustained;
   // Of the largest copy: what a layer packs and unpacks does not stay in a cache either.

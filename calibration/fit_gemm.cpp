@@ -44,7 +44,7 @@ void set(cost::GemmProfile& gemm, const std::vector<double>& x) {
 struct Best {
   double cost{std::numeric_limits<double>::infinity()};
   Tile tile{};
-  std::vector<double> x{};
+  Estimate estimate{};
   std::vector<double> residuals{};
 };
 
@@ -52,38 +52,30 @@ Best fit_tile(Tile tile, const SampleList& samples, const spec::Gpu& gpu, cost::
   profile.gemm.tile_m.value = tile.m;
   profile.gemm.tile_n.value = tile.n;
   profile.gemm.sustained.value = 1.0;
+  const TimedKernels timed(samples);
   const Residuals residuals = [&](const std::vector<double>& x) {
     set(profile.gemm, x);
-    std::vector<double> r;
-    r.reserve(samples.size());
-    for (const Sample* sample : samples) {
-      r.push_back(std::log(cost::kernel_seconds(sample->kernels.front(), gpu, profile) / sample->seconds));
-    }
-    return r;
+    return timed.log_ratios(gpu, profile);
   };
   Best best{.tile = tile};
-  best.x = least_squares(residuals, std::vector<double>(samples.size(), 1.0), kUnknowns);
-  best.residuals = residuals(best.x);
+  best.estimate = least_squares(residuals, std::vector<double>(samples.size(), 1.0), kUnknowns);
+  best.residuals = residuals(best.estimate.values);
   best.cost = robust_sigma(best.residuals);
   return best;
 }
 
-double rate_of(const Sample& sample) {
-  return flops_of(sample) / sample.seconds;
+double flops_per_second(const Sample& sample) {
+  return flops_of(sample.probe) / sample.seconds;
 }
 
 // The median over the sustained shapes of what bursts predict for them. Their very best shapes are small ones that
 // throttle least (B200: 1474 against a median of 1090 TFLOP/s), so that a ratio of maxima would not tell of training.
 spec::Sourced<double> ratio_to_bursts(const SampleList& sustained, const spec::Gpu& gpu, cost::KernelProfile profile) {
   profile.gemm.sustained.value = 1.0;
-  std::vector<double> ratios;
-  ratios.reserve(sustained.size());
-  for (const Sample* sample : sustained) {
-    ratios.push_back(cost::kernel_seconds(sample->kernels.front(), gpu, profile) / sample->seconds);
-  }
+  std::vector<double> ratios = TimedKernels(sustained).log_ratios(gpu, profile);
   const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
   std::nth_element(ratios.begin(), middle, ratios.end());
-  return fitted_value(rounded(std::min(1.0, *middle)), sustained, profile.name);
+  return fitted_value(rounded(std::min(1.0, std::exp(*middle))), sustained, profile.name);
 }
 
 // Of a GPU with shapes enough that ran for long, their ratio to the bursts that `profile` is fitted to. Else the best
@@ -99,21 +91,21 @@ spec::Sourced<double> sustained_factor(const SampleList& samples, const spec::Gp
   }
   SampleList own;
   std::copy_if(by_gpu[name].begin(), by_gpu[name].end(), std::back_inserter(own),
-               [](const Sample* sample) { return sample->regime == Regime::sustained; });
+               [](const Sample* sample) { return is_sustained(*sample); });
   if (own.size() >= kShapesEnough) {
     return ratio_to_bursts(own, gpu, profile);
   }
   for (auto& [measured, list] : by_gpu) {
     std::stable_sort(list.begin(), list.end(),
-                     [](const Sample* a, const Sample* b) { return rate_of(*a) > rate_of(*b); });
+                     [](const Sample* a, const Sample* b) { return flops_per_second(*a) > flops_per_second(*b); });
     SampleList bursts;
     SampleList sustained;
     for (const Sample* sample : list) {
-      (sample->regime == Regime::burst ? bursts : sustained).push_back(sample);
+      (is_sustained(*sample) ? sustained : bursts).push_back(sample);
     }
     if (!bursts.empty() && !sustained.empty()) {
       const Sample* burst = bursts[std::min<std::size_t>(bursts.size() - 1, 1)];
-      const double factor = std::min(1.0, rate_of(*sustained.front()) / rate_of(*burst));
+      const double factor = std::min(1.0, flops_per_second(*sustained.front()) / flops_per_second(*burst));
       return fitted_value(rounded(factor), {burst, sustained.front()}, name);
     }
   }
@@ -123,10 +115,11 @@ spec::Sourced<double> sustained_factor(const SampleList& samples, const spec::Gp
 
 }  // namespace
 
-void fit_gemm(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfile& profile) {
+Covariance fit_gemm(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfile& profile) {
   SampleList bursts;
   std::copy_if(samples.begin(), samples.end(), std::back_inserter(bursts),
-               [](const Sample* sample) { return sample->regime == Regime::burst; });
+               [](const Sample* sample) { return !is_sustained(*sample); });
+  bursts = bursts.empty() ? samples : bursts;
   Best best;
   for (const Tile tile : kTiles) {
     Best candidate = fit_tile(tile, bursts, gpu, profile);
@@ -134,19 +127,26 @@ void fit_gemm(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfi
       best = candidate;
     }
   }
+  const std::vector<double>& x = best.estimate.values;
   const auto sourced = [&](double value) { return fitted_value(rounded(value), bursts, profile.name); };
   cost::GemmProfile& gemm = profile.gemm;
-  gemm.efficiency = sourced(best.x[0]);
+  gemm.efficiency = sourced(x[0]);
   gemm.efficiency.spread = rounded(robust_sigma(best.residuals));
-  gemm.wave_quantisation = sourced(best.x[1]);
-  gemm.k_overhead = sourced(best.x[2]);
+  gemm.wave_quantisation = sourced(x[1]);
+  gemm.k_overhead = sourced(x[2]);
   gemm.tile_m = count_of(best.tile.m, gemm.efficiency);
   gemm.tile_n = count_of(best.tile.n, gemm.efficiency);
-  const double nanoseconds = std::round(best.x[3] * 1e3);
+  const double nanoseconds = std::round(x[3] * 1e3);
   gemm.launch = {.value = Duration(static_cast<std::int64_t>(nanoseconds) * 1000),
                  .source = gemm.efficiency.source,
                  .kind = gemm.efficiency.kind};
-  gemm.sustained = sustained_factor(samples, gpu, profile);
+  if (bursts.size() < samples.size() || gemm.sustained.source.empty()) {
+    gemm.sustained = sustained_factor(samples, gpu, profile);
+  }
+  return {.part = "gemm",
+          .parameters = {"efficiency", "wave_quantisation", "k_overhead", "launch us"},
+          .values = x,
+          .matrix = best.estimate.covariance};
 }
 
 }  // namespace ulysim::calibration

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "calibration/samples.h"
+#include "calibration/fit.h"
+#include "calibration/samples/sample.h"
 #include "hw_models/cost/kernel_profile.h"
 #include "hw_models/spec/gpu.h"
 #include "hw_models/spec/sourced.h"
@@ -14,11 +15,41 @@ namespace ulysim::calibration {
 
 using SampleList = std::vector<const Sample*>;
 
-/// GEMM parameters from GEMM samples; launches and bandwidth as `profile` has them where they do not come from here.
-void fit_gemm(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfile& profile);
+/// The kernels of samples, taken out once: a fit evaluates them hundreds of times.
+class TimedKernels {
+ public:
+  explicit TimedKernels(const SampleList& samples);
+  /// log(predicted / measured) of every sample, in order.
+  [[nodiscard]] std::vector<double> log_ratios(const spec::Gpu& gpu, const cost::KernelProfile& profile) const;
 
-/// Entries of all implementations, in the order of their enumeration, forward before backward.
-void fit_attention(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfile& profile);
+ private:
+  struct Timed {
+    std::vector<kernel::Kernel> kernels{};
+    double seconds{};
+  };
+  std::vector<Timed> timed_;
+};
+
+/// Samples whose source does not say are bursts: that is what benchmarks run.
+[[nodiscard]] bool is_sustained(const Sample& sample);
+
+/// GEMM parameters from GEMM samples; launches and bandwidth as `profile` has them where they do not come from here.
+/// `sustained` stays as it is where no sample tells of it and it has a source.
+[[nodiscard]] Covariance fit_gemm(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfile& profile);
+
+/// Entries of all implementations, in the order of their enumeration, forward before backward. One without forward
+/// samples keeps the entries that `profile` has of it, or stands as flash-attention-2 (the first one fitted without).
+[[nodiscard]] std::vector<Covariance> fit_attention(const SampleList& samples, const spec::Gpu& gpu,
+                                                    cost::KernelProfile& profile);
+[[nodiscard]] bool has_forward(const SampleList& attention);
+
+/// Launch and share of the bandwidth from copies within a GPU's memory.
+[[nodiscard]] Covariance fit_memory_bound(const SampleList& samples, const spec::Gpu& gpu,
+                                          cost::KernelProfile& profile);
+
+/// The fit of a catalogue GPU calls its samples published; those of one's own were measured.
+void call_measured(cost::GemmProfile& gemm);
+void call_measured(cost::AttentionProfile& entry);
 
 /// Four significant digits, so that a profile's text is short and reads back to the same number.
 [[nodiscard]] double rounded(double value);

@@ -2,25 +2,52 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 #include <variant>
 
 #include "calibration/fit.h"
 #include "calibration/fit_parts.h"
+#include "calibration/least_squares.h"
+#include "calibration/samples/statistics.h"
+#include "calibration/samples/table.h"
+#include "hw_models/cost/roofline.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostics.h"
-#include "sim/base/parse_quantity.h"
 
 namespace ulysim::calibration {
 namespace {
 
+constexpr int kDigits = 4;
 constexpr double kNormalSigmaOverMedian = 1.4826;
 constexpr double kBandwidthEfficiency = 0.854;  // 1328 / 1555
 constexpr double kBandwidthSpread = 0.05;
 
-bool is_gemm(const Sample& sample) {
-  return std::holds_alternative<kernel::Gemm>(sample.kernels.front());
+/// By what they tell of.
+struct Sorted {
+  SampleList gemm{};
+  SampleList attention{};
+  SampleList copies{};
+};
+
+Sorted sorted(std::span<const Sample> samples) {
+  Sorted result;
+  for (const Sample& sample : samples) {
+    if (std::holds_alternative<GemmProbe>(sample.probe)) {
+      result.gemm.push_back(&sample);
+    } else if (std::holds_alternative<AttentionProbe>(sample.probe)) {
+      result.attention.push_back(&sample);
+    } else if (std::holds_alternative<CopyProbe>(sample.probe) && !kernels_of(sample.probe).empty()) {
+      result.copies.push_back(&sample);
+    }
+  }
+  return result;
+}
+
+[[noreturn]] void refuse(const std::string& name, std::string message) {
+  throw InputError({{.where = {.file = name}, .message = std::move(message)}});
 }
 
 cost::MemoryBoundProfile memory_bound() {
@@ -30,21 +57,38 @@ cost::MemoryBoundProfile memory_bound() {
   return {.bandwidth_efficiency = efficiency};
 }
 
-void require_samples(const SampleList& gemm, const SampleList& attention, const std::string& name) {
-  const bool forward = std::any_of(attention.begin(), attention.end(), [](const Sample* sample) {
-    const auto& a = std::get<kernel::Attention>(sample->kernels.front());
-    return a.implementation == kernel::AttentionKernel::flash_attention_2 && a.direction == kernel::Direction::forward;
-  });
-  if (gemm.empty() || !forward) {
-    throw InputError(
-        {{.where = {.file = name}, .message = "a fit needs GEMM samples and flash-attention-2 forward samples"}});
-  }
+template <class... T>
+void relabel_published(T&... values) {
+  ((values.kind = values.kind == spec::SourceKind::published ? spec::SourceKind::measured : values.kind), ...);
 }
 
 }  // namespace
 
+TimedKernels::TimedKernels(const SampleList& samples) {
+  for (const Sample* sample : samples) {
+    timed_.push_back({.kernels = kernels_of(sample->probe), .seconds = sample->seconds});
+  }
+}
+
+std::vector<double> TimedKernels::log_ratios(const spec::Gpu& gpu, const cost::KernelProfile& profile) const {
+  std::vector<double> ratios;
+  ratios.reserve(timed_.size());
+  for (const Timed& timed : timed_) {
+    double total = 0.0;
+    for (const kernel::Kernel& kernel : timed.kernels) {
+      total += cost::kernel_seconds(kernel, gpu, profile);
+    }
+    ratios.push_back(std::log(total / timed.seconds));
+  }
+  return ratios;
+}
+
+bool is_sustained(const Sample& sample) {
+  return sample.regime == Regime::sustained;
+}
+
 double rounded(double value) {
-  return std::get<double>(parse_number(fmt::format("{:.4g}", value)));
+  return rounded(value, kDigits);
 }
 
 double robust_sigma(std::vector<double> residuals) {
@@ -91,15 +135,62 @@ spec::Sourced<double> assumed_value(double value, const std::string& why) {
   return {.value = value, .source = why, .kind = spec::SourceKind::assumed};
 }
 
-cost::KernelProfile fit_profile(std::span<const Sample> samples, const spec::Gpu& gpu) {
-  SampleList gemm;
-  SampleList attention;
-  for (const Sample& sample : samples) {
-    (is_gemm(sample) ? gemm : attention).push_back(&sample);
+void call_measured(cost::GemmProfile& gemm) {
+  relabel_published(gemm.efficiency, gemm.tile_m, gemm.tile_n, gemm.wave_quantisation, gemm.k_overhead, gemm.launch,
+                    gemm.sustained);
+}
+
+void call_measured(cost::AttentionProfile& a) {
+  relabel_published(a.efficiency_64, a.efficiency_128, a.masked_factor, a.masked_keys, a.saturation_keys, a.imbalance,
+                    a.launch);
+}
+
+Covariance fit_memory_bound(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfile& profile) {
+  std::vector<LinearRow> rows;
+  for (const Sample* sample : samples) {
+    const auto kernels = kernels_of(sample->probe);
+    const auto bytes = static_cast<double>(traffic(kernels.front()).value());
+    rows.push_back({.features = {1.0, bytes / gpu.memory_bandwidth.value.value()}, .target = sample->seconds});
   }
-  cost::KernelProfile profile{.name = gpu.kernel_profile.empty() ? gpu.name : gpu.kernel_profile};
-  require_samples(gemm, attention, profile.name);
-  profile.summary = fmt::format("fit of {} GEMM and {} attention samples", gemm.size(), attention.size());
+  const Estimate estimate = non_negative_least_squares(rows);
+  if (estimate.values[1] <= 0.0) {
+    refuse(profile.name, "the times of the copies do not grow with their sizes");
+  }
+  profile.memory_bound.bandwidth_efficiency =
+      fitted_value(rounded(std::min(1.0, 1.0 / estimate.values[1])), samples, profile.name);
+  constexpr Duration kLeast(1000);  // what a profile's file takes
+  profile.memory_bound.launch = {
+      .value = std::max(kLeast, duration_from_seconds(rounded(estimate.values[0]), "the launch of a copy")),
+      .source = profile.memory_bound.bandwidth_efficiency.source,
+      .kind = profile.memory_bound.bandwidth_efficiency.kind};
+  return {.part = "memory bound",
+          .parameters = {"launch s", "1 / bandwidth_efficiency"},
+          .values = estimate.values,
+          .matrix = estimate.covariance};
+}
+
+std::vector<Sample> catalog_samples(const std::filesystem::path& catalog_dir, const std::string& name) {
+  const auto file = [&](const char* kind) { return catalog_dir / "samples" / fmt::format("{}-{}.csv", name, kind); };
+  std::vector<Sample> samples;
+  for (const char* kind : {"gemm", "attention", "collectives"}) {
+    if (kind == std::string_view("collectives") && !std::filesystem::exists(file(kind))) {
+      continue;
+    }
+    std::vector<Sample> own = load_samples(file(kind));
+    std::move(own.begin(), own.end(), std::back_inserter(samples));
+  }
+  return samples;
+}
+
+ProfileFit fit_profile(std::span<const Sample> samples, const spec::Gpu& gpu) {
+  const Sorted by_kind = sorted(samples);
+  ProfileFit fit{.profile = {.name = gpu.kernel_profile.empty() ? gpu.name : gpu.kernel_profile}};
+  cost::KernelProfile& profile = fit.profile;
+  if (by_kind.gemm.empty() || !has_forward(by_kind.attention)) {
+    refuse(profile.name, "a fit needs GEMM samples and forward samples of an attention kernel");
+  }
+  profile.summary =
+      fmt::format("fit of {} GEMM and {} attention samples", by_kind.gemm.size(), by_kind.attention.size());
   profile.attention_sustained = {
       .value = 1.0,
       .source =
@@ -107,11 +198,51 @@ cost::KernelProfile fit_profile(std::span<const Sample> samples, const spec::Gpu
           "2602.21196 holds 598-630 TFLOP/s over whole steps",
       .kind = spec::SourceKind::published};
   profile.memory_bound = memory_bound();
-  fit_gemm(gemm, gpu, profile);
+  fit.covariances.push_back(fit_gemm(by_kind.gemm, gpu, profile));
   profile.memory_bound.launch = {
       .value = profile.gemm.launch.value, .source = "as the launch of a GEMM", .kind = spec::SourceKind::assumed};
-  fit_attention(attention, gpu, profile);
-  return profile;
+  for (Covariance& covariance : fit_attention(by_kind.attention, gpu, profile)) {
+    fit.covariances.push_back(std::move(covariance));
+  }
+  return fit;
+}
+
+ProfileFit refit_profile(std::span<const Sample> samples, const spec::Gpu& gpu, const cost::KernelProfile& base) {
+  ProfileFit fit{.profile = base};
+  cost::KernelProfile& profile = fit.profile;
+  profile.name = gpu.name;
+  std::vector<Sample> own(samples.begin(), samples.end());
+  for (Sample& sample : own) {
+    sample.gpu = profile.name;
+  }
+  const Sorted by_kind = sorted(own);
+  std::vector<std::string> parts;
+  if (!by_kind.gemm.empty()) {
+    fit.covariances.push_back(fit_gemm(by_kind.gemm, gpu, profile));
+    call_measured(profile.gemm);
+    parts.push_back(fmt::format("{} GEMM", by_kind.gemm.size()));
+  }
+  if (has_forward(by_kind.attention)) {
+    for (Covariance& covariance : fit_attention(by_kind.attention, gpu, profile)) {
+      for (cost::AttentionProfile& entry : profile.attention) {
+        if (cost::name_of(entry.implementation) == covariance.part) {
+          call_measured(entry);
+        }
+      }
+      fit.covariances.push_back(std::move(covariance));
+    }
+    parts.push_back(fmt::format("{} attention", by_kind.attention.size()));
+  }
+  if (!by_kind.copies.empty()) {
+    fit.covariances.push_back(fit_memory_bound(by_kind.copies, gpu, profile));
+    relabel_published(profile.memory_bound.bandwidth_efficiency, profile.memory_bound.launch);
+    parts.push_back(fmt::format("{} copy", by_kind.copies.size()));
+  }
+  if (parts.empty()) {
+    refuse(profile.name, "no samples of GEMMs, of attention forward or of copies within a GPU");
+  }
+  profile.summary = fmt::format("fit of {} samples of one's own; the rest as {}", fmt::join(parts, ", "), base.name);
+  return fit;
 }
 
 cost::KernelProfile generic_profile(const cost::KernelProfile& from) {

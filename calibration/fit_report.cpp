@@ -1,3 +1,7 @@
+// How good a fit is, whatever was fitted: a Fitter makes a Predictor of samples, and samples are scored by it.
+
+#include "calibration/fit_report.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,43 +11,60 @@
 #include <utility>
 #include <variant>
 
-#include "calibration/fit.h"
 #include "calibration/fit_parts.h"
-#include "hw_models/cost/roofline.h"
+#include "calibration/samples/names.h"
+#include "sim/base/diagnostics.h"
 
 namespace ulysim::calibration {
 namespace {
 
 constexpr double kLargeGemmFlops = 1e10;
-constexpr std::uint32_t kSplitSeed = 20260;
+constexpr std::uint32_t kSeed = 20260;
 
-bool timed_together(const Sample& sample) {
-  return sample.kernels.size() == 2 && std::holds_alternative<kernel::Attention>(sample.kernels.back());
+std::string_view shown_pass(const AttentionProbe& p) {
+  return name_of(p.pass == Pass::forward_kv_write ? Pass::forward : p.pass);
+}
+
+std::string collective_name(const CollectiveProbe& p) {
+  return fmt::format("{}{}", info_of(p.collective).name,
+                     p.via == Via::library ? "" : fmt::format(" {}", name_of(p.via)));
 }
 
 std::string group_of(const Sample& sample) {
-  if (std::holds_alternative<kernel::Gemm>(sample.kernels.front())) {
-    if (sample.regime == Regime::sustained) {
+  if (std::holds_alternative<GemmProbe>(sample.probe)) {
+    if (is_sustained(sample)) {
       return "gemm sustained";
     }
-    return flops_of(sample) >= kLargeGemmFlops ? "gemm >= 10 GFLOP" : "gemm < 10 GFLOP";
+    return flops_of(sample.probe) >= kLargeGemmFlops ? "gemm >= 10 GFLOP" : "gemm < 10 GFLOP";
   }
-  const auto& a = std::get<kernel::Attention>(sample.kernels.front());
-  return fmt::format("{} {} d{}", cost::name_of(a.implementation),
-                     timed_together(sample) ? "both" : cost::name_of(a.direction), a.head_dim);
+  if (const auto* attention = std::get_if<AttentionProbe>(&sample.probe)) {
+    return fmt::format("{} {} d{}", name_of(attention->implementation), shown_pass(*attention), attention->head_dim);
+  }
+  if (const auto* run = std::get_if<CollectiveProbe>(&sample.probe)) {
+    return collective_name(*run);
+  }
+  return std::holds_alternative<CopyProbe>(sample.probe) ? "copy" : "layer";
 }
 
-// Shapes of one family differ only in their length, and so resemble each other.
+// Members of one family resemble each other: shapes that differ only in their length, sizes of one sweep.
 std::string family_of(const Sample& sample) {
-  if (const auto* gemm = std::get_if<kernel::Gemm>(&sample.kernels.front())) {
+  if (const auto* gemm = std::get_if<GemmProbe>(&sample.probe)) {
     return fmt::format("{}x{}", gemm->n, gemm->k);
   }
-  const auto& a = std::get<kernel::Attention>(sample.kernels.front());
-  return fmt::format("{}:{} {}", a.heads, a.kv_heads, a.pairs == a.queries * a.keys ? "full" : "causal");
+  if (const auto* a = std::get_if<AttentionProbe>(&sample.probe)) {
+    return fmt::format("{}:{} {}", a->heads, a->kv_heads, name_of(a->mask));
+  }
+  if (const auto* run = std::get_if<CollectiveProbe>(&sample.probe)) {
+    return fmt::format("{} {} {} {} {}", collective_name(*run), sample.ranks, sample.fabric, sample.software,
+                       sample.source);
+  }
+  const auto* copy = std::get_if<CopyProbe>(&sample.probe);
+  return copy != nullptr ? fmt::format("{}", copy->bytes) : "";
 }
 
-// Half of the families of every group, so that both halves can be fitted.
-std::vector<bool> first_half(std::span<const Sample> samples) {
+/// The part that each sample belongs to; families of every group are spread evenly over the parts. A group of one
+/// family has nothing to hold out: -1.
+std::vector<int> parts_of(std::span<const Sample> samples, int folds) {
   std::map<std::string, std::vector<std::string>> families;
   for (const Sample& sample : samples) {
     auto& of_group = families[group_of(sample)];
@@ -51,88 +72,164 @@ std::vector<bool> first_half(std::span<const Sample> samples) {
       of_group.push_back(family_of(sample));
     }
   }
-  std::mt19937 generator(kSplitSeed);
-  std::map<std::pair<std::string, std::string>, bool> in_first;
+  std::mt19937 generator(kSeed);
+  std::map<std::pair<std::string, std::string>, int> part;
   for (auto& [group, names] : families) {
     // Written out: std::shuffle draws differently in every standard library.
     for (std::size_t i = names.size(); i > 1; --i) {
       std::swap(names[i - 1], names[generator() % i]);
     }
     for (std::size_t i = 0; i < names.size(); ++i) {
-      in_first[{group, names[i]}] = i % 2 == 0;
+      part[{group, names[i]}] = names.size() == 1 ? -1 : static_cast<int>(i) % folds;
     }
   }
-  std::vector<bool> result;
+  std::vector<int> result;
+  result.reserve(samples.size());
   for (const Sample& sample : samples) {
-    result.push_back(in_first[{group_of(sample), family_of(sample)}]);
+    result.push_back(part[{group_of(sample), family_of(sample)}]);
   }
   return result;
 }
 
-double quantile(std::vector<double> sorted, double share) {
-  const auto index = static_cast<std::size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)));
-  return sorted.at(index);
-}
-
-Errors errors_of(std::vector<double> values) {
-  if (values.empty()) {
-    return {};
+/// Predictions of the samples that `is_out` names, by a fit to the others; none where those are too few for a fit.
+template <class IsOut>
+void predict_held_out(std::span<const Sample> samples, const Fitter& fitter, IsOut is_out,
+                      std::vector<std::optional<double>>& predictions) {
+  std::vector<Sample> rest;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (!is_out(i)) {
+      rest.push_back(samples[i]);
+    }
   }
-  std::sort(values.begin(), values.end());
-  return {.samples = values.size(), .median = quantile(values, 0.5), .p90 = quantile(values, 0.9)};
+  if (rest.size() == samples.size()) {
+    return;
+  }
+  try {
+    const Predictor predict = fitter(rest);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      if (is_out(i)) {
+        predictions[i] = predict(samples[i]);
+      }
+    }
+  } catch (const InputError&) {
+    return;
+  }
 }
 
-double relative_error(const Sample& sample, const spec::Gpu& gpu, const cost::KernelProfile& profile) {
-  return std::abs(predicted_seconds(sample, gpu, profile) - sample.seconds) / sample.seconds;
+/// Between the two nearest where it falls between them.
+double quantile(const std::vector<double>& sorted, double share) {
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+struct Errors {
+  std::vector<double> fitted{};
+  std::vector<double> held_out{};
+
+  void add(const Sample& sample, const std::optional<double>& by_all, const std::optional<double>& by_others) {
+    if (by_all) {
+      fitted.push_back(std::abs(*by_all / sample.seconds - 1.0));
+    }
+    if (by_others) {
+      held_out.push_back(std::abs(*by_others / sample.seconds - 1.0));
+    }
+  }
+
+  [[nodiscard]] GroupErrors summary(const std::string& name) {
+    std::sort(fitted.begin(), fitted.end());
+    std::sort(held_out.begin(), held_out.end());
+    GroupErrors group{.name = name, .points = fitted.size()};
+    if (!fitted.empty()) {
+      group.median = quantile(fitted, 0.5);
+      group.p90 = quantile(fitted, 0.9);
+      group.worst = fitted.back();
+    }
+    if (!held_out.empty()) {
+      group.held_out_median = quantile(held_out, 0.5);
+      group.held_out_p90 = quantile(held_out, 0.9);
+    }
+    return group;
+  }
+};
+
+/// A time as the rate that people compare, where there is one.
+Residual residual_of(const Sample& sample, double predicted, const std::optional<double>& held_out) {
+  const auto rate = shown_rate(sample);
+  const auto shown = [&](double seconds) { return rate ? rate->value * sample.seconds / seconds : seconds * 1e3; };
+  const bool collective = std::holds_alternative<CollectiveProbe>(sample.probe);
+  return {
+      .group = group_of(sample),
+      .label = collective ? fmt::format("{}, {} ranks", describe(sample.probe), sample.ranks) : describe(sample.probe),
+      .measured = shown(sample.seconds),
+      .fitted = shown(predicted),
+      .held_out = held_out ? std::optional(shown(*held_out)) : std::nullopt,
+      .unit = !rate        ? "ms"
+              : collective ? "GB/s"
+                           : "TFLOP/s"};
 }
 
 }  // namespace
 
-double predicted_seconds(const Sample& sample, const spec::Gpu& gpu, const cost::KernelProfile& profile) {
-  double total = 0.0;
-  for (const kernel::Kernel& kernel : sample.kernels) {
-    if (sample.regime == Regime::burst && std::holds_alternative<kernel::Gemm>(kernel)) {
-      cost::KernelProfile burst{.gemm = profile.gemm, .memory_bound = profile.memory_bound};
-      burst.gemm.sustained.value = 1.0;
-      total += cost::kernel_seconds(kernel, gpu, burst);
-    } else {
-      total += cost::kernel_seconds(kernel, gpu, profile);
-    }
-  }
-  return total;
-}
-
-FitReport assess_fit(std::span<const Sample> samples, const spec::Gpu& gpu) {
-  const std::vector<bool> in_first = first_half(samples);
-  std::vector<Sample> halves[2];
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    halves[in_first[i] ? 0 : 1].push_back(samples[i]);
-  }
-  const cost::KernelProfile all = fit_profile(samples, gpu);
-  const cost::KernelProfile by_half[2] = {fit_profile(halves[0], gpu), fit_profile(halves[1], gpu)};
-  std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> groups;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    auto& [fitted, held_out] = groups[group_of(samples[i])];
-    fitted.push_back(relative_error(samples[i], gpu, all));
-    held_out.push_back(relative_error(samples[i], gpu, by_half[in_first[i] ? 1 : 0]));
+FitReport assess(std::span<const Sample> samples, const Fitter& fitter, int folds) {
+  const Predictor by_all = fitter(samples);
+  const std::vector<int> parts = parts_of(samples, folds);
+  std::vector<std::optional<double>> held_out(samples.size());
+  for (int fold = 0; fold < folds; ++fold) {
+    predict_held_out(
+        samples, fitter, [&](std::size_t i) { return parts[i] == fold; }, held_out);
   }
   FitReport report;
-  for (auto& [group, values] : groups) {
-    report.groups.push_back({.group = group, .fitted = errors_of(values.first), .held_out = errors_of(values.second)});
+  std::map<std::string, Errors> groups;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const auto predicted = by_all(samples[i]);
+    if (predicted) {
+      groups[group_of(samples[i])].add(samples[i], predicted, held_out[i]);
+      report.residuals.push_back(residual_of(samples[i], *predicted, held_out[i]));
+    }
+  }
+  for (auto& [name, errors] : groups) {
+    report.groups.push_back(errors.summary(name));
   }
   return report;
 }
 
-std::string to_text(const FitReport& report) {
-  std::string text =
-      "relative error of the predicted time           fitted          held-out half\n"
-      "group                          samples   median    p90      median    p90\n";
-  for (const GroupErrors& g : report.groups) {
-    text +=
-        fmt::format("{:<30} {:>7}   {:>5.1f}%  {:>5.1f}%     {:>5.1f}%  {:>5.1f}%\n", g.group, g.fitted.samples,
-                    100.0 * g.fitted.median, 100.0 * g.fitted.p90, 100.0 * g.held_out.median, 100.0 * g.held_out.p90);
+GroupErrors over_all(const std::string& name, std::span<const Residual> residuals) {
+  Errors errors;
+  for (const Residual& r : residuals) {
+    errors.fitted.push_back(std::abs(r.measured / r.fitted - 1.0));
+    if (r.held_out) {
+      errors.held_out.push_back(std::abs(r.measured / *r.held_out - 1.0));
+    }
   }
-  return text;
+  return errors.summary(name);
+}
+
+std::vector<GroupErrors> assess_extrapolation(std::span<const Sample> samples, const Fitter& fitter, std::int64_t up_to,
+                                              std::int64_t from) {
+  const auto queries = [&](std::size_t i) {
+    const auto* attention = std::get_if<AttentionProbe>(&samples[i].probe);
+    return attention == nullptr ? 0 : attention->queries;
+  };
+  std::vector<std::optional<double>> held_out(samples.size());
+  predict_held_out(
+      samples, fitter, [&](std::size_t i) { return queries(i) > up_to; }, held_out);
+  const Predictor by_all = fitter(samples);
+  std::map<std::string, Errors> groups;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (queries(i) >= from) {
+      const std::string_view pass = shown_pass(std::get<AttentionProbe>(samples[i].probe));
+      groups[fmt::format("attention {} >= {}K, from <= {}K", pass, from / 1024, up_to / 1024)].add(
+          samples[i], by_all(samples[i]), held_out[i]);
+    }
+  }
+  std::vector<GroupErrors> result;
+  result.reserve(groups.size());
+  for (auto& [name, errors] : groups) {
+    result.push_back(errors.summary(name));
+  }
+  return result;
 }
 
 }  // namespace ulysim::calibration

@@ -51,10 +51,57 @@ Eigen::MatrixXd jacobian(const Residuals& residuals, const std::vector<double>& 
   return j;
 }
 
+/// Of the parameters that `free` names; the others' rows and columns stay zero.
+std::vector<double> sandwich(const Eigen::MatrixXd& j, const Eigen::VectorXd& w, const Eigen::VectorXd& r,
+                             const std::vector<std::size_t>& free, std::size_t parameters) {
+  std::vector<double> covariance(parameters * parameters, 0.0);
+  const auto rows = static_cast<std::size_t>(j.rows());
+  if (free.empty() || rows <= free.size()) {
+    return covariance;
+  }
+  Eigen::MatrixXd used(j.rows(), at(free.size()));
+  for (std::size_t p = 0; p < free.size(); ++p) {
+    used.col(at(p)) = j.col(at(free[p]));
+  }
+  const Eigen::MatrixXd bread =
+      (used.transpose() * w.asDiagonal() * used).completeOrthogonalDecomposition().pseudoInverse();
+  const Eigen::VectorXd spread = (w.array() * r.array()).square();
+  const Eigen::MatrixXd filling = used.transpose() * spread.asDiagonal() * used;
+  const double lost = static_cast<double>(rows) / static_cast<double>(rows - free.size());
+  const Eigen::MatrixXd result = lost * bread * filling * bread;
+  for (std::size_t p = 0; p < free.size(); ++p) {
+    for (std::size_t q = 0; q < free.size(); ++q) {
+      covariance[free[p] * parameters + free[q]] = result(at(p), at(q));
+    }
+  }
+  return covariance;
+}
+
+/// Of least_squares(): the Jacobian is per range of each parameter.
+std::vector<double> covariance_at(const Residuals& residuals, const std::vector<double>& weights,
+                                  const std::vector<double>& x, const std::vector<Unknown>& unknowns) {
+  const std::vector<double> r = residuals(x);
+  Eigen::MatrixXd j = jacobian(residuals, x, r, unknowns);
+  Eigen::VectorXd w(at(r.size()));
+  Eigen::VectorXd e(at(r.size()));
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    w(at(i)) = weights[i] * huber_weight(r[i]);
+    e(at(i)) = r[i];
+  }
+  std::vector<std::size_t> free;
+  for (std::size_t p = 0; p < x.size(); ++p) {
+    j.col(at(p)) /= unknowns[p].high - unknowns[p].low;
+    if (x[p] > unknowns[p].low && x[p] < unknowns[p].high) {
+      free.push_back(p);
+    }
+  }
+  return sandwich(j, w, e, free, x.size());
+}
+
 }  // namespace
 
-std::vector<double> least_squares(const Residuals& residuals, const std::vector<double>& weights,
-                                  const std::vector<Unknown>& unknowns) {
+Estimate least_squares(const Residuals& residuals, const std::vector<double>& weights,
+                       const std::vector<Unknown>& unknowns) {
   std::vector<double> x;
   for (const Unknown& unknown : unknowns) {
     ULYSIM_CHECK(unknown.low < unknown.high, "an unknown needs a range, not [{}, {}]", unknown.low, unknown.high);
@@ -97,7 +144,81 @@ std::vector<double> least_squares(const Residuals& residuals, const std::vector<
       damping *= 4.0;
     }
   }
-  return x;
+  return {.values = x, .covariance = covariance_at(residuals, weights, x, unknowns)};
+}
+
+Estimate non_negative_least_squares(const std::vector<LinearRow>& rows) {
+  ULYSIM_CHECK(!rows.empty() && !rows.front().features.empty(), "a linear fit of nothing");
+  const std::size_t parameters = rows.front().features.size();
+  Eigen::MatrixXd a(at(rows.size()), at(parameters));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ULYSIM_CHECK(rows[i].features.size() == parameters && rows[i].target > 0.0, "row {} of a linear fit is odd", i);
+    for (std::size_t p = 0; p < parameters; ++p) {
+      a(at(i), at(p)) = rows[i].features[p] / rows[i].target;
+    }
+  }
+  // Columns of length 1: seconds and seconds per byte meet in one matrix. A feature that is nowhere stays as it is.
+  const Eigen::VectorXd lengths =
+      a.colwise().norm().transpose().unaryExpr([](double length) { return length > 0.0 ? length : 1.0; });
+  a = a * lengths.cwiseInverse().asDiagonal();
+  const Eigen::VectorXd one = Eigen::VectorXd::Ones(at(rows.size()));
+  std::vector<std::size_t> free;
+  Eigen::VectorXd x = Eigen::VectorXd::Zero(at(parameters));
+  const auto solve = [&] {
+    Eigen::MatrixXd used(a.rows(), at(free.size()));
+    for (std::size_t p = 0; p < free.size(); ++p) {
+      used.col(at(p)) = a.col(at(free[p]));
+    }
+    return Eigen::VectorXd(used.colPivHouseholderQr().solve(one));
+  };
+  constexpr double kGradient = 1e-10;
+  for (std::size_t round = 0; round < 3 * parameters; ++round) {
+    const Eigen::VectorXd gradient = a.transpose() * (one - a * x);
+    std::size_t best = parameters;
+    for (std::size_t p = 0; p < parameters; ++p) {
+      const bool is_free = std::find(free.begin(), free.end(), p) != free.end();
+      if (!is_free && gradient(at(p)) > kGradient && (best == parameters || gradient(at(p)) > gradient(at(best)))) {
+        best = p;
+      }
+    }
+    if (best == parameters) {
+      break;
+    }
+    free.push_back(best);
+    // Back towards the last feasible point as far as the first parameter that would turn negative; it is let go.
+    for (Eigen::VectorXd moved = solve(); !free.empty(); moved = solve()) {
+      double step = 1.0;
+      for (std::size_t p = 0; p < free.size(); ++p) {
+        const double now = x(at(free[p]));
+        if (moved(at(p)) < 0.0 && now - moved(at(p)) > 0.0) {
+          step = std::min(step, now / (now - moved(at(p))));
+        }
+      }
+      for (std::size_t p = 0; p < free.size(); ++p) {
+        x(at(free[p])) += step * (moved(at(p)) - x(at(free[p])));
+      }
+      if (step >= 1.0) {
+        break;
+      }
+      std::erase_if(free, [&](std::size_t p) { return x(at(p)) <= 1e-14; });
+      for (std::size_t p = 0; p < parameters; ++p) {
+        if (std::find(free.begin(), free.end(), p) == free.end()) {
+          x(at(p)) = 0.0;
+        }
+      }
+    }
+  }
+  const Eigen::VectorXd error = a * x - one;
+  std::vector<double> covariance = sandwich(a, one, error, free, parameters);
+  Estimate estimate{.values = std::vector<double>(parameters)};
+  for (std::size_t p = 0; p < parameters; ++p) {
+    estimate.values[p] = x(at(p)) / lengths(at(p));
+    for (std::size_t q = 0; q < parameters; ++q) {
+      covariance[p * parameters + q] /= lengths(at(p)) * lengths(at(q));
+    }
+  }
+  estimate.covariance = std::move(covariance);
+  return estimate;
 }
 
 }  // namespace ulysim::calibration

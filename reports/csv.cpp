@@ -1,5 +1,4 @@
-// One row a plan (or a validation row), one column a figure, the unit in the column's name. RFC 4180: CRLF, quotes
-// doubled. Text that a spreadsheet would take for a formula gets a leading apostrophe (OWASP, CSV injection).
+// One row a plan (or a validation row), one column a figure, the unit in the column's name.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +7,9 @@
 #include <map>
 #include <vector>
 
+#include "reports/csv_text.h"
 #include "reports/factories.h"
+#include "reports/sweep_csv.h"
 #include "reports/text.h"
 
 namespace ulysim::reports {
@@ -16,37 +17,13 @@ namespace {
 
 using Columns = std::vector<std::string>;
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) {
-    return text;
-  }
-  std::string out = "\"";
-  for (const char c : text) {
-    out += c;
-    if (c == '"') {
-      out += '"';
-    }
-  }
-  return out + '"';
-}
-
-std::string text_cell(const std::string& text) {
-  const bool formula = !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos;
-  return quoted(formula ? "'" + text : text);
-}
-
-/// Shortest text that reads back to the same double; the same on every machine.
-std::string number(double value) {
-  return fmt::format("{}", value);
-}
-
 template <class T>
 std::string or_empty(const std::optional<T>& value) {
-  return value ? number(*value) : std::string();
+  return value ? csv_number(*value) : std::string();
 }
 
 std::string gib(Bytes bytes) {
-  return number(gibibytes(bytes));
+  return csv_number(gibibytes(bytes));
 }
 
 /// One row that grows by named cells; the header is the union over the rows, in order of first appearance.
@@ -63,17 +40,15 @@ class Table {
     row[found->second] = std::move(cell);
   }
   [[nodiscard]] std::string text() const {
-    std::string out = line(columns_);
+    std::string out = csv_record(columns_);
     for (auto row : rows_) {
       row.resize(columns_.size());
-      out += line(row);
+      out += csv_record(row);
     }
     return out;
   }
 
  private:
-  static std::string line(const Columns& cells) { return fmt::format("{}\r\n", fmt::join(cells, ",")); }
-
   Columns columns_;
   std::map<std::string, std::size_t> index_;
   std::vector<Columns> rows_;
@@ -101,11 +76,11 @@ void add_figures(const results::PlanResult& plan, Table& table) {
   const auto put = [&](const std::string& column, std::string cell) {
     table.add(column, plan.feasible() ? std::move(cell) : std::string());
   };
-  put("step_time_s", number(seconds(f.step_time)));
-  put("tokens_per_s_per_gpu", number(f.tokens_per_s_per_gpu));
-  put("mfu", number(f.mfu));
-  put("model_tflops_per_gpu", number(f.model_tflops_per_gpu));
-  put("hardware_tflops_per_gpu", number(f.hardware_tflops_per_gpu));
+  put("step_time_s", csv_number(seconds(f.step_time)));
+  put("tokens_per_s_per_gpu", csv_number(f.tokens_per_s_per_gpu));
+  put("mfu", csv_number(f.mfu));
+  put("model_tflops_per_gpu", csv_number(f.model_tflops_per_gpu));
+  put("hardware_tflops_per_gpu", csv_number(f.hardware_tflops_per_gpu));
   put("peak_gpu_memory_gib", gib(f.peak_gpu_memory));
   put("peak_gpu_allocated_gib", gib(f.peak_gpu_allocated));
   put("peak_gpu_reserved_gib", gib(f.peak_gpu_reserved));
@@ -114,17 +89,17 @@ void add_figures(const results::PlanResult& plan, Table& table) {
   put("total_days", or_empty(f.total_days));
   put("total_gpu_hours", or_empty(f.total_gpu_hours));
   put("total_cost", or_empty(f.total_cost));
-  put("bottleneck", text_cell(f.bottleneck));
+  put("bottleneck", csv_text(f.bottleneck));
   for (const results::NamedDuration& part : f.breakdown) {
-    put(fmt::format("breakdown_{}_s", part.name), number(seconds(part.time)));
+    put(fmt::format("breakdown_{}_s", part.name), csv_number(seconds(part.time)));
   }
   for (const results::NamedBytes& part : f.memory) {
     put(fmt::format("memory_{}_gib", part.name), gib(part.bytes));
   }
   for (const results::CommunicationUse& use : f.communication) {
     put(fmt::format("{}_bytes_per_gpu", use.name), fmt::to_string(use.bytes_per_gpu.value()));
-    put(fmt::format("{}_s", use.name), number(seconds(use.time)));
-    put(fmt::format("{}_exposed_s", use.name), number(seconds(use.exposed)));
+    put(fmt::format("{}_s", use.name), csv_number(seconds(use.time)));
+    put(fmt::format("{}_exposed_s", use.name), csv_number(seconds(use.exposed)));
   }
 }
 
@@ -132,19 +107,19 @@ std::string to_csv(const results::StudyResult& study) {
   Table table;
   for (const results::PlanResult& plan : study.plans) {
     table.begin_row();
-    table.add("scenario", text_cell(study.scenario.name));
-    table.add("model", text_cell(study.scenario.model));
-    table.add("node", text_cell(study.scenario.node));
+    table.add("scenario", csv_text(study.scenario.name));
+    table.add("model", csv_text(study.scenario.model));
+    table.add("node", csv_text(study.scenario.node));
     table.add("nodes", fmt::to_string(study.scenario.nodes));
     table.add("gpus", fmt::to_string(study.scenario.gpus));
-    table.add("plan", text_cell(plan.name));
+    table.add("plan", csv_text(plan.name));
     if (plan.longest) {
       table.add("max_sequence_length", plan.longest->tokens ? fmt::to_string(*plan.longest->tokens) : std::string());
       table.add("limit", results::name(plan.longest->limit));
     }
     table.add("feasible", plan.feasible() ? "true" : "false");
     table.add("fit", fit_text(plan));
-    table.add("reasons", text_cell(reasons(plan)));
+    table.add("reasons", csv_text(reasons(plan)));
     table.add("global_batch", fmt::to_string(plan.global_batch));
     add_figures(plan, table);
   }
@@ -155,14 +130,14 @@ std::string to_csv(const results::ValidationResult& validation) {
   Table table;
   for (const results::ValidationRow& row : validation.rows) {
     table.begin_row();
-    table.add("source", text_cell(row.source));
-    table.add("id", text_cell(row.id));
-    table.add("metric", text_cell(row.metric));
-    table.add("measured", number(row.measured));
+    table.add("source", csv_text(row.source));
+    table.add("id", csv_text(row.id));
+    table.add("metric", csv_text(row.metric));
+    table.add("measured", csv_number(row.measured));
     table.add("predicted", or_empty(row.predicted));
     table.add("low", or_empty(row.low));
     table.add("high", or_empty(row.high));
-    table.add("note", text_cell(row.note));
+    table.add("note", csv_text(row.note));
   }
   return table.text();
 }
@@ -170,7 +145,7 @@ std::string to_csv(const results::ValidationResult& validation) {
 std::string to_csv(const results::ModelInfo& model) {
   Table table;
   table.begin_row();
-  table.add("name", text_cell(model.name));
+  table.add("name", csv_text(model.name));
   table.add("parameters", fmt::to_string(model.parameters));
   table.add("layers", fmt::to_string(model.layers));
   table.add("hidden", fmt::to_string(model.hidden));
@@ -179,8 +154,12 @@ std::string to_csv(const results::ModelInfo& model) {
   table.add("head_dim", fmt::to_string(model.head_dim));
   table.add("ffn", fmt::to_string(model.ffn));
   table.add("vocab", fmt::to_string(model.vocab));
-  table.add("ulysses_degrees", quoted(fmt::format("{}", fmt::join(model.ulysses_degrees, " "))));
+  table.add("ulysses_degrees", csv_text(fmt::format("{}", fmt::join(model.ulysses_degrees, " "))));
   return table.text();
+}
+
+std::string to_csv(const results::SweepResult& sweep) {
+  return sweep_csv(sweep);
 }
 
 /// The samples: what was measured, and what the fit says.
@@ -188,12 +167,12 @@ std::string to_csv(const results::FitResult& fit) {
   Table table;
   for (const results::FitResidual& r : fit.residuals) {
     table.begin_row();
-    table.add("group", text_cell(r.group));
-    table.add("label", text_cell(r.label));
-    table.add("measured", number(r.measured));
-    table.add("fitted", number(r.fitted));
+    table.add("group", csv_text(r.group));
+    table.add("label", csv_text(r.label));
+    table.add("measured", csv_number(r.measured));
+    table.add("fitted", csv_number(r.fitted));
     table.add("cross_validated", or_empty(r.cross_validated));
-    table.add("unit", text_cell(r.unit));
+    table.add("unit", csv_text(r.unit));
   }
   return table.text();
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "reports/factories.h"
+#include "reports/sweep_json.h"
 
 namespace ulysim::reports {
 namespace {
@@ -151,6 +152,16 @@ Json json_of(const results::FitResult& fit) {
   return out;
 }
 
+template <class Result>
+std::string text_of(const Result& result, config::JsonLayout layout) {
+  return config::write_json(json_of(result), layout);
+}
+
+/// The same in every layout.
+std::string text_of(const results::SweepResult& sweep, config::JsonLayout /*layout*/) {
+  return sweep_json(sweep);
+}
+
 class JsonWriter final : public ReportWriter {
  public:
   [[nodiscard]] std::string name() const override { return "json"; }
@@ -164,7 +175,7 @@ class JsonWriter final : public ReportWriter {
 }  // namespace
 
 std::string json_text(const Report& report, config::JsonLayout layout) {
-  return std::visit([&](const auto* value) { return config::write_json(json_of(*value), layout); }, report);
+  return std::visit([&](const auto* value) { return text_of(*value, layout); }, report);
 }
 
 const ReportWriter& json_writer() {

@@ -6,6 +6,7 @@
 
 #include "reports/json.h"
 #include "reports/plan_reader.h"
+#include "reports/sweep_json.h"
 
 namespace ulysim::reports {
 namespace {
@@ -181,13 +182,14 @@ SavedResult read_result(const config::Node& root) {
   Diagnostics diagnostics;
   Fields fields(root, "", diagnostics);
   check_head(fields);
-  static const std::vector<std::string> kKinds{"study", "validation", "model", "fit"};
+  static const std::vector<std::string> kKinds{"study", "validation", "model", "fit", "sweep"};
   const std::size_t kind = fields.word("kind", kKinds);
   diagnostics.throw_if_any();
   SavedResult out = kind == 0   ? read_study(fields)
                     : kind == 1 ? read_validation(fields)
                     : kind == 2 ? SavedResult(read_model(fields))
-                                : read_fit(fields);
+                    : kind == 3 ? read_fit(fields)
+                                : SavedResult(read_sweep(fields));
   diagnostics.throw_if_any();
   return out;
 }

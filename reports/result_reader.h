@@ -10,8 +10,8 @@
 namespace ulysim::reports {
 
 /// What a command found, read back from its JSON.
-using SavedResult =
-    std::variant<results::StudyResult, results::ValidationResult, results::ModelInfo, results::FitResult>;
+using SavedResult = std::variant<results::StudyResult, results::ValidationResult, results::ModelInfo,
+                                 results::FitResult, results::SweepResult>;
 
 /// Reads what the JSON writer wrote: writing it again gives the same bytes. Timelines for Perfetto are not in it.
 /// Keys that this version does not know are passed over, and keys that earlier ones did not write may be missing.

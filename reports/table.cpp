@@ -11,6 +11,7 @@
 #include "reports/longest.h"
 #include "reports/memory_picture.h"
 #include "reports/scoreboard.h"
+#include "reports/sweep_text.h"
 #include "reports/text.h"
 #include "reports/verdict.h"
 #include "sim/base/format.h"
@@ -177,8 +178,8 @@ std::string details(const PlanResult& plan, const Style& style) {
     out += "\nLargest at the peak:\n";
     for (std::size_t i = 0; i < std::min(f.peak_tensors.size(), kMostTensors); ++i) {
       const results::PeakTensor& t = f.peak_tensors[i];
-      out += fmt::format("  {:>9}  {}{}\n", human(t.bytes), printable(t.name),
-                         t.count > 1 ? fmt::format(" ({} of them)", t.count) : "");
+      out += item(fmt::format("  {:>9}", human(t.bytes)),
+                  printable(t.name) + (t.count > 1 ? fmt::format(" ({} of them)", t.count) : ""), 13, style.width);
     }
   }
   return out;
@@ -221,14 +222,24 @@ std::string to_text(const results::ModelInfo& m, const Style& style) {
   if (m.active_parameters != m.parameters) {
     out += fmt::format(", {} of them active", human_count(m.active_parameters));
   }
-  out += fmt::format(
-      "\n\n  layers        {}\n  hidden        {}\n  heads         {} of {}, {} key/value\n"
-      "  attention     {}\n  ffn           {} ({})\n  vocabulary    {}{}\n  positions     {}\n",
-      m.layers, m.hidden, m.heads, m.head_dim, m.kv_heads, printable(m.attention), m.ffn, printable(m.mlp), m.vocab,
-      m.tied_embeddings ? " (embedding and head are one)" : "", human_count(m.max_positions));
-  constexpr std::size_t kLabel = 16;
-  const std::string degrees = fmt::format("{}", fmt::join(m.ulysses_degrees, ", "));
-  return out + "  Ulysses       " + wrapped(degrees, style.width - kLabel, kLabel);
+  out = wrapped(out, style.width, 2) + '\n';
+  constexpr std::size_t kColumn = 16;
+  const auto line = [&](const char* name, const std::string& text) {
+    out += item(fmt::format("  {}", name), text, kColumn, style.width);
+  };
+  line("layers", fmt::to_string(m.layers));
+  line("hidden", fmt::to_string(m.hidden));
+  line("heads", fmt::format("{} of {}, {} key/value", m.heads, m.head_dim, m.kv_heads));
+  line("attention", printable(m.attention));
+  line("ffn", fmt::format("{} ({})", m.ffn, printable(m.mlp)));
+  line("vocabulary", fmt::format("{}{}", m.vocab, m.tied_embeddings ? " (embedding and head are one)" : ""));
+  line("positions", human_count(m.max_positions));
+  line("Ulysses", fmt::format("{}", fmt::join(m.ulysses_degrees, ", ")));
+  return out;
+}
+
+std::string to_text(const results::SweepResult& sweep, const Style& style) {
+  return sweep_text(sweep, style);
 }
 
 std::string to_text(const results::FitResult& fit, const Style& style) {

@@ -28,6 +28,15 @@ std::size_t length_of(std::string_view rest) {
   return length;
 }
 
+/// The first `columns` code points.
+std::string_view head_of(std::string_view text, std::size_t columns) {
+  std::size_t end = 0;
+  for (; columns > 0 && end < text.size(); --columns) {
+    end += length_of(text.substr(end));
+  }
+  return text.substr(0, end);
+}
+
 std::string padded(const Cell& cell, std::size_t width, Align align) {
   const std::size_t own = display_width(cell.text);
   const std::string room(width > own ? width - own : 0, ' ');
@@ -35,8 +44,53 @@ std::string padded(const Cell& cell, std::size_t width, Align align) {
   return align == Align::left ? text + room : room + text;
 }
 
+/// One column, laid out.
+struct Laid {
+  std::size_t index{};
+  std::size_t width{};
+};
+
+/// As wide as the widest cell, but no wider than `most`.
+std::size_t width_of(std::size_t column, const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,
+                     std::size_t most) {
+  std::size_t widest = display_width(columns[column].title);
+  for (const auto& row : rows) {
+    widest = std::max(widest, display_width(row[column].text));
+  }
+  return std::min(widest, most);
+}
+
 void trim_end(std::string& line) {
   line.erase(line.find_last_not_of(' ') + 1);
+}
+
+/// The columns of one block, each row a line.
+std::string block(const std::vector<Laid>& laid, const std::vector<Column>& columns,
+                  const std::vector<std::vector<Cell>>& rows) {
+  std::string out;
+  const auto add_line = [&](const auto& cell_of) {
+    std::string line;
+    for (const Laid& column : laid) {
+      Cell cell = cell_of(column);
+      cell.text = shortened(cell.text, column.width);
+      line += std::string(&column == &laid.front() ? 0 : kGap, ' ') +
+              padded(cell, column.width, columns[column.index].align);
+    }
+    trim_end(line);
+    out += line + '\n';
+  };
+  add_line([&](const Laid& column) { return Cell{.text = columns[column.index].title}; });
+  add_line([&](const Laid& column) {
+    std::string rule;
+    for (std::size_t i = 0; i < column.width; ++i) {
+      rule += "─";
+    }
+    return Cell{.text = rule};
+  });
+  for (const auto& row : rows) {
+    add_line([&](const Laid& column) { return row[column.index]; });
+  }
+  return out;
 }
 
 }  // namespace
@@ -85,11 +139,7 @@ std::string shortened(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) {
     return std::string(text);
   }
-  std::size_t end = 0;
-  for (std::size_t columns = 0; columns + 1 < width; ++columns) {
-    end += length_of(text.substr(end));
-  }
-  return std::string(text.substr(0, end)) + "…";
+  return width == 0 ? "" : std::string(head_of(text, width - 1)) + "…";
 }
 
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
@@ -101,11 +151,18 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   line.append(at == std::string_view::npos ? 0 : at, ' ');
   while (at != std::string_view::npos) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string_view word = text.substr(at, end - at);
+    std::string_view word = text.substr(at, end - at);
     if (!empty && display_width(line) + 1 + display_width(word) > width) {
       out += line + '\n';
       line = margin;
       empty = true;
+    }
+    // A word longer than a line goes on in the next: what is cut off nobody can read.
+    while (empty && display_width(line) + display_width(word) > width && display_width(line) < width) {
+      const std::string_view begin = head_of(word, width - display_width(line));
+      out += line + std::string(begin) + '\n';
+      word.remove_prefix(begin.size());
+      line = margin;
     }
     line += empty ? "" : " ";
     line += word;
@@ -115,50 +172,41 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   return out + line + '\n';
 }
 
+std::string item(std::string_view name, std::string_view text, std::size_t column, std::size_t width) {
+  constexpr std::size_t kLeastText = 10;
+  if (text.find_first_not_of(' ') == std::string_view::npos) {
+    return wrapped(name, width, kGap);
+  }
+  const std::size_t indent = std::min(column, width > kLeastText ? width - kLeastText : 0);
+  const std::string lines = wrapped(std::string(indent, ' ') + std::string(text), width, indent);
+  const std::size_t own = display_width(name);
+  return own + kGap > indent ? wrapped(name, width, kGap) + lines : std::string(name) + lines.substr(own);
+}
+
 std::string grid(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows, std::size_t width) {
   std::vector<std::size_t> widths;
+  std::size_t others = 0;
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    std::size_t widest = display_width(columns[c].title);
-    for (const auto& row : rows) {
-      widest = std::max(widest, display_width(row[c].text));
-    }
-    widths.push_back(widest);
+    widths.push_back(width_of(c, columns, rows, width));
+    others += c == 0 ? 0 : kGap + widths[c];
   }
-  std::size_t total = kGap * (columns.size() - 1);
-  for (const std::size_t w : widths) {
-    total += w;
-  }
-  if (total > width) {
-    const std::size_t over = total - width;
-    widths[0] = widths[0] > over + kNarrowestFirst ? widths[0] - over : std::min(widths[0], kNarrowestFirst);
-  }
+  // The first column gives way, down to a quarter of the line; then the others go into blocks below.
+  const std::size_t least = std::max(kNarrowestFirst, width / 4);
+  widths[0] = std::min(widths[0], std::max(least, width > others ? width - others : 0));
   std::string out;
-  const auto add_line = [&](const std::vector<Cell>& cells) {
-    std::string line;
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      Cell cell = cells[c];
-      cell.text = c == 0 ? shortened(cell.text, widths[0]) : cell.text;
-      line += std::string(c == 0 ? 0 : kGap, ' ') + padded(cell, widths[c], columns[c].align);
+  std::vector<Laid> laid{{0, widths[0]}};
+  std::size_t used = widths[0];
+  for (std::size_t c = 1; c < columns.size(); ++c) {
+    if (laid.size() > 1 && used + kGap + widths[c] > width) {
+      out += block(laid, columns, rows) + '\n';
+      laid.resize(1);
+      used = widths[0];
     }
-    trim_end(line);
-    out += line + '\n';
-  };
-  std::vector<Cell> titles;
-  std::vector<Cell> rules;
-  for (std::size_t c = 0; c < columns.size(); ++c) {
-    titles.push_back({.text = columns[c].title});
-    std::string rule;
-    for (std::size_t i = 0; i < widths[c]; ++i) {
-      rule += "─";
-    }
-    rules.push_back({.text = rule});
+    const std::size_t room = width > used + kGap ? width - used - kGap : 1;
+    laid.push_back({c, std::min(widths[c], room)});
+    used += kGap + laid.back().width;
   }
-  add_line(titles);
-  add_line(rules);
-  for (const auto& row : rows) {
-    add_line(row);
-  }
-  return out;
+  return out + block(laid, columns, rows);
 }
 
 }  // namespace ulysim::reports

@@ -20,9 +20,13 @@ namespace ulysim::reports {
 /// Cut to `width` columns with "…" at its end.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t width);
 
-/// Lines of at most `width` columns, broken at spaces; later lines start with `indent` spaces. A word that is longer
-/// than a line stands alone on it. Every line ends in a newline.
+/// Lines of at most `width` columns, broken at spaces; later lines start with `indent` spaces, of which there are fewer
+/// than `width`. A word that is longer than a line goes on in the next. Every line ends in a newline.
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
+
+/// `name`, and from `column` on the text, broken into lines of at most `width` columns; below the name when that is
+/// longer than `column` has room for.
+[[nodiscard]] std::string item(std::string_view name, std::string_view text, std::size_t column, std::size_t width);
 
 enum class Align { left, right };
 
@@ -39,7 +43,8 @@ struct Cell {
 };
 
 /// Columns as wide as their widest cell, two spaces apart, a rule under the titles. When that is wider than `width`,
-/// the first column is cut.
+/// the first column is cut; when that is not enough, the columns that find no room stand in a block below, beside the
+/// first one again. No line is wider than `width`, of which 24 are needed.
 [[nodiscard]] std::string grid(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,
                                std::size_t width);
 

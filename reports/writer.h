@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "sim/results/study_result.h"
+#include "sim/results/sweep_result.h"
 
 namespace ulysim::reports {
 
@@ -20,7 +21,7 @@ struct Style {
 
 /// What a command hands over to be printed; never null.
 using Report = std::variant<const results::StudyResult*, const results::ValidationResult*, const results::ModelInfo*,
-                            const results::FitResult*>;
+                            const results::SweepResult*, const results::FitResult*>;
 
 /// One output format. Contract: the same report and style give the same bytes; a format that has nothing to say about
 /// this kind of report gives nullopt. Writers only print: every figure is in the report.

@@ -2,8 +2,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tools/command.h"
+#include "tools/completion.h"
 
 namespace ulysim::tools {
 
@@ -16,5 +18,8 @@ struct Invocation {
 
 /// Throws UsageError with a sentence.
 [[nodiscard]] Invocation parse_command_line(int argc, const char* const* argv);
+
+/// All commands and their options, for completion.
+[[nodiscard]] std::vector<CommandWords> command_words();
 
 }  // namespace ulysim::tools

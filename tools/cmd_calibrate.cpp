@@ -3,12 +3,12 @@
 #include <filesystem>
 
 #include "calibration/commands.h"
-#include "calibration/fit_cluster.h"
 #include "calibration/import/import.h"
-#include "calibration/write_profile.h"
+#include "calibration/samples/table.h"
 #include "hw_models/cost/kernel_profile.h"
 #include "hw_models/spec/load.h"
 #include "reports/output.h"
+#include "reports/result_reader.h"
 #include "sim/base/check.h"
 #include "sim/base/named.h"
 #include "sim/base/parse_quantity.h"
@@ -16,6 +16,7 @@
 #include "tools/data_folder.h"
 #include "tools/emit.h"
 #include "tools/sibling.h"
+#include "tools/terminal.h"
 
 namespace ulysim::tools {
 namespace {
@@ -31,17 +32,57 @@ fs::path made_folder(const fs::path& folder) {
   return folder;
 }
 
-void fit(const std::string& gpu, const fs::path& catalog, const Arguments& arguments) {
-  const calibration::FitOutput fitted = calibration::run_fit(catalog, gpu);
+/// Any number of samples files, ours or imported, as one list.
+std::vector<calibration::Sample> read_samples(const std::vector<std::string>& paths) {
+  std::vector<calibration::Sample> samples;
+  for (const std::string& path : paths) {
+    for (calibration::Sample& sample : calibration::load_samples(path)) {
+      samples.push_back(std::move(sample));
+    }
+  }
+  return samples;
+}
+
+/// As a file, or as the page that a saved one gives.
+void write_report(const std::string& json, const Arguments& arguments) {
+  if (arguments.json) {
+    reports::write_output(*arguments.json, json);
+  }
+  if (arguments.html) {
+    const reports::SavedResult report = reports::read_result(config::parse_json(json, "calibrate fit"));
+    reports::write_output(*arguments.html,
+                          reports::writer("html").write(reports::report_of(report), file_style()).value());
+  }
+}
+
+/// The report on the terminal, as JSON or HTML, the files into a folder that is laid out as the catalogue is. Without a
+/// folder the profile follows the report.
+int fit(const std::string& name, const fs::path& catalog, const Arguments& arguments) {
+  check_outputs(arguments);
+  const calibration::FitOutput fitted = arguments.samples.empty()
+                                            ? calibration::run_fit(catalog, name)
+                                            : calibration::run_fit(catalog, name, read_samples(arguments.samples));
   if (arguments.out) {
-    reports::write_output(made_folder(*arguments.out) / (fitted.profile_name + ".yaml"), fitted.profile_yaml_text);
+    for (const calibration::WrittenFile& file : fitted.files) {
+      const fs::path path = fs::path(*arguments.out) / file.path;
+      made_folder(path.parent_path());
+      reports::write_output(path, file.text);
+    }
   }
-  if (!arguments.quiet) {
-    reports::write_stdout(fitted.report_text);
+  if (arguments.json || arguments.html) {
+    if (!fitted.report) {
+      throw UsageError(fmt::format("nothing is fitted for '{}', so there is no report to write", name));
+    }
+    write_report(calibration::to_json(*fitted.report), arguments);
   }
-  if (!arguments.out) {
-    reports::write_stdout(fitted.profile_yaml_text);
+  if (!arguments.quiet && arguments.json != "-") {
+    reports::write_stdout(fitted.summary);
+    reports::write_stdout(fitted.report ? calibration::to_text(*fitted.report) : "");
   }
+  if (!arguments.out && !arguments.json && !fitted.files.empty()) {
+    reports::write_stdout("\n" + fitted.files.back().text);
+  }
+  return kDone;
 }
 
 calibration::ImportHints hints_of(const Arguments& arguments) {
@@ -84,24 +125,6 @@ int import(const Arguments& arguments) {
   return kDone;
 }
 
-/// From a samples file of one's own: a GPU, a node and a profile, laid out as the catalogue is.
-void fit_samples(const std::string& name, const Arguments& arguments) {
-  const auto samples = calibration::load_probe_samples(*arguments.samples);
-  const calibration::ClusterFit fitted = calibration::fit_cluster(samples, name);
-  if (!arguments.quiet) {
-    reports::write_stdout(calibration::to_text(calibration::compare_layers(samples, fitted)));
-  }
-  if (!arguments.out) {
-    reports::write_stdout(calibration::show(fitted.profile));
-    return;
-  }
-  const fs::path folder = *arguments.out;
-  const std::string file = name + ".yaml";
-  reports::write_output(made_folder(folder / "gpus") / file, calibration::write_gpu(fitted.gpu));
-  reports::write_output(made_folder(folder / "nodes") / file, calibration::write_node(fitted.node));
-  reports::write_output(made_folder(folder / "kernels") / file, calibration::write_profile(fitted.profile));
-}
-
 /// Measuring is another program's work: its libraries need not be here, and its code is built for one machine.
 int measure(const Arguments& arguments) {
   const fs::path folder = made_folder(arguments.out.value_or("."));
@@ -128,11 +151,17 @@ int measure(const Arguments& arguments) {
 int run(const Arguments& arguments) {
   static const std::vector<std::string> kActions{"fit", "import", "run", "show"};
   const std::string first = arguments.positional.empty() ? "" : arguments.positional.front();
+  if (arguments.html && first != "fit") {
+    throw UsageError("--html belongs to 'calibrate fit'");
+  }
   if (first == "import") {
     return import(arguments);
   }
-  if (arguments.json || arguments.csv || arguments.collective) {
-    throw UsageError("--json, --csv and --collective belong to 'calibrate import'");
+  if (arguments.csv || arguments.collective) {
+    throw UsageError("--csv and --collective belong to 'calibrate import'");
+  }
+  if (arguments.json && first != "fit") {
+    throw UsageError("--json belongs to 'calibrate import' and 'calibrate fit'");
   }
   if (first == "run" && arguments.positional.size() == 1) {
     return measure(arguments);
@@ -146,17 +175,15 @@ int run(const Arguments& arguments) {
   const std::string& action = arguments.positional[0];
   const std::string& gpu = arguments.positional[1];
   const fs::path catalog = find_data_directory() / "catalog";
-  if (action == "fit" && arguments.samples) {
-    fit_samples(gpu, arguments);
-  } else if (action == "fit") {
-    fit(gpu, catalog, arguments);
-  } else if (action == "show") {
+  if (action == "fit") {
+    return fit(gpu, catalog, arguments);
+  }
+  if (action == "show") {
     const spec::Gpu found = spec::Catalog(catalog).load_gpu(gpu, {.file = "command line"});
     reports::write_stdout(calibration::show(cost::find_kernel_profile(catalog, found)));
-  } else {
-    throw UsageError(fmt::format("unknown action '{}'{}", action, did_you_mean(action, kActions)));
+    return kDone;
   }
-  return kDone;
+  throw UsageError(fmt::format("unknown action '{}'{}", action, did_you_mean(action, kActions)));
 }
 
 }  // namespace
@@ -166,12 +193,14 @@ Command calibrate_command() {
           .summary = "measure, read others' measurements, fit kernel profiles to samples, show the one in use",
           .positional = "ACTION",
           .positional_help = "run, import FILE..., fit GPU, or show GPU",
-          .options = {Options::calibration, Options::folder, Options::formats, Options::quiet},
+          .takes = "run|import|fit|show",
+          .options = {Options::calibration, Options::folder, Options::formats, Options::html, Options::quiet},
           .examples =
               "  ulysim calibrate run --backend host -o measured\n"
               "  ulysim calibrate fit host-core --samples measured/host-samples.csv -o measured\n"
               "  ulysim calibrate import all_reduce.log alltoall.log --csv samples.csv\n"
               "  ulysim calibrate import trace.json topology.xml --json -\n"
+              "  ulysim calibrate fit h200-sxm --samples samples.csv --json fit.json --html fit.html\n"
               "  ulysim calibrate show h100-sxm\n"
               "  ulysim calibrate fit h100-sxm -o profiles\n",
           .run = run};

@@ -6,6 +6,8 @@
 #include "hw_models/spec/load.h"
 #include "reports/output.h"
 #include "sim/base/diagnostics.h"
+#include "sim/config/document.h"
+#include "sim/scenario/grid.h"
 #include "sim/scenario/resources.h"
 #include "sim/scenario/scenario.h"
 #include "sim/workload/hf_config.h"
@@ -17,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a file is follows from where it lies: catalogue folders, a model's config.json, else a scenario.
+/// What a file is follows from where it lies (catalogue folders) or from its name (a model's config.json); of the
+/// others one with axes is a sweep.
 void check_file(const fs::path& file, const fs::path& data) {
   const fs::path folder = fs::absolute(file).lexically_normal().parent_path();
   const spec::Catalog around(folder.parent_path());
@@ -33,6 +36,8 @@ void check_file(const fs::path& file, const fs::path& data) {
     (void)around.load_framework(name, {.file = file.string()});
   } else if (kind == "kernels") {
     (void)cost::load_kernel_profile(file);
+  } else if (config::load_file(file).find("axes") != nullptr) {
+    (void)scenario::load_grid(file, data, {});
   } else {
     (void)scenario::load_scenario(file, data, {});
   }
@@ -60,7 +65,7 @@ int run(const Arguments& arguments) {
 
 Command check_command() {
   return {.name = "check",
-          .summary = "read files and print every mistake: scenarios, a model's config.json, catalogue files",
+          .summary = "read files and print every mistake: scenarios, sweeps, a model's config.json, catalogue files",
           .positional = "FILE",
           .positional_help = "what to read",
           .options = {},

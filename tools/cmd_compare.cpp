@@ -1,6 +1,7 @@
 #include "sim/study/study.h"
 #include "tools/command.h"
 #include "tools/emit.h"
+#include "tools/progress.h"
 #include "tools/study_input.h"
 
 namespace ulysim::tools {
@@ -9,8 +10,12 @@ namespace {
 int run(const Arguments& arguments) {
   check_outputs(arguments);
   const bool trace = arguments.trace.has_value();
-  const results::StudyResult study =
-      study::compare(load_study(arguments), {.detail = trace ? study::Detail::trace : study::Detail::figures});
+  const scenario::Scenario scenario = load_study(arguments);
+  const results::StudyResult study = [&] {
+    Progress progress(arguments, "plans");
+    return study::compare(
+        scenario, {.detail = trace ? study::Detail::trace : study::Detail::figures, .on_progress = progress.teller()});
+  }();
   emit(&study, arguments);
   return kDone;
 }

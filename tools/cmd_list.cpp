@@ -5,12 +5,14 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "hw_models/spec/load.h"
 #include "hw_models/topology/topology.h"
 #include "reports/output.h"
+#include "reports/text.h"
 #include "reports/writer.h"
 #include "sim/base/named.h"
 #include "sim/collectives/algorithm.h"
@@ -20,6 +22,7 @@
 #include "tools/command.h"
 #include "tools/data_folder.h"
 #include "tools/study_input.h"
+#include "tools/terminal.h"
 
 namespace ulysim::tools {
 namespace {
@@ -103,10 +106,9 @@ std::string first_comment(const fs::path& file) {
   return line.starts_with("# ") ? line.substr(2) : std::string();
 }
 
-Rows scenarios(const fs::path& data) {
+Rows files_in(const fs::path& folder) {
   Rows rows;
   std::error_code error;
-  const fs::path folder = data / "scenarios" / "runs";
   for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
     if (it->path().extension() == ".yaml") {
       rows.emplace_back(it->path().stem().string(), first_comment(it->path()));
@@ -114,6 +116,14 @@ Rows scenarios(const fs::path& data) {
   }
   std::sort(rows.begin(), rows.end());
   return rows;
+}
+
+Rows scenarios(const fs::path& data) {
+  return files_in(data / "scenarios" / "runs");
+}
+
+Rows sweeps(const fs::path& data) {
+  return files_in(data / "scenarios" / "sweeps");
 }
 
 Rows formats(const fs::path&) {
@@ -129,7 +139,7 @@ struct Kind {
   Rows (*rows)(const fs::path&){};
 };
 
-constexpr std::array<Kind, 10> kKinds{{{"gpus", gpus},
+constexpr std::array<Kind, 11> kKinds{{{"gpus", gpus},
                                        {"nodes", nodes},
                                        {"models", models},
                                        {"frameworks", frameworks},
@@ -138,6 +148,7 @@ constexpr std::array<Kind, 10> kKinds{{{"gpus", gpus},
                                        {"topologies", topologies},
                                        {"attention", attention},
                                        {"scenarios", scenarios},
+                                       {"sweeps", sweeps},
                                        {"formats", formats}}};
 
 int run(const Arguments& arguments) {
@@ -156,9 +167,11 @@ int run(const Arguments& arguments) {
   for (const Row& row : rows) {
     widest = std::max(widest, row.first.size());
   }
+  // A line a row for programs; people's terminals are not that wide.
+  const std::size_t width = stdout_is_terminal() ? terminal_style({}).width : std::numeric_limits<std::size_t>::max();
   std::string text;
   for (const Row& row : rows) {
-    text += row.second.empty() ? row.first + '\n' : fmt::format("{:<{}}  {}\n", row.first, widest, row.second);
+    text += row.second.empty() ? row.first + '\n' : reports::item(row.first, row.second, widest + 2, width);
   }
   reports::write_stdout(text);
   return kDone;
@@ -172,7 +185,8 @@ Command list_command() {
           .positional = "KIND",
           .positional_help =
               "gpus, nodes, models, frameworks, strategies, collectives, topologies, attention, "
-              "scenarios or formats",
+              "scenarios, sweeps or formats",
+          .takes = "gpus|nodes|models|frameworks|strategies|collectives|topologies|attention|scenarios|sweeps|formats",
           .options = {},
           .examples =
               "  ulysim list nodes\n"

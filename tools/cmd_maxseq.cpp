@@ -3,6 +3,7 @@
 #include "sim/study/study.h"
 #include "tools/command.h"
 #include "tools/emit.h"
+#include "tools/progress.h"
 #include "tools/study_input.h"
 
 namespace ulysim::tools {
@@ -21,8 +22,12 @@ scenario::Scenario load(Arguments arguments) {
 int run(const Arguments& arguments) {
   check_outputs(arguments);
   const bool trace = arguments.trace.has_value();
-  const results::StudyResult study =
-      study::maxseq(load(arguments), {.detail = trace ? study::Detail::trace : study::Detail::figures});
+  const scenario::Scenario scenario = load(arguments);
+  const results::StudyResult study = [&] {
+    Progress progress(arguments, "plans");
+    return study::maxseq(
+        scenario, {.detail = trace ? study::Detail::trace : study::Detail::figures, .on_progress = progress.teller()});
+  }();
   emit(&study, arguments);
   const bool any = std::any_of(study.plans.begin(), study.plans.end(),
                                [](const auto& plan) { return plan.longest && plan.longest->tokens; });

@@ -31,6 +31,7 @@ Command model_command() {
           .summary = "what was read from a model, its parameters, its legal Ulysses degrees",
           .positional = "MODEL",
           .positional_help = "a name that 'list models' shows, or a path to a Hugging Face config.json",
+          .takes = "MODEL",
           .options = {Options::folder, Options::formats, Options::quiet},
           .examples =
               "  ulysim model llama-3.1-8b\n"

@@ -20,7 +20,7 @@ Command report_command() {
   return {.name = "report",
           .summary = "a saved result again, in any format, without simulating",
           .positional = "RESULT.json",
-          .positional_help = "what --json of run, compare, maxseq, validate, calibrate fit or model wrote",
+          .positional_help = "what --json of run, compare, maxseq, sweep, validate, calibrate fit or model wrote",
           .options = {Options::folder, Options::formats, Options::html, Options::quiet},
           .examples =
               "  ulysim report results/result.json\n"

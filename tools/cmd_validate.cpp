@@ -5,6 +5,7 @@
 #include "tools/command.h"
 #include "tools/data_folder.h"
 #include "tools/emit.h"
+#include "tools/progress.h"
 
 namespace ulysim::tools {
 namespace {
@@ -12,7 +13,10 @@ namespace {
 int run(const Arguments& arguments) {
   check_outputs(arguments);
   const std::vector<std::filesystem::path> paths(arguments.positional.begin(), arguments.positional.end());
-  const results::ValidationResult validation = study::validate(paths, find_data_directory());
+  const results::ValidationResult validation = [&] {
+    Progress progress(arguments, "rows");
+    return study::validate(paths, find_data_directory(), progress.teller());
+  }();
   emit(&validation, arguments);
   return kDone;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <utility>
 
 #include "hw_models/spec/load.h"
 #include "tools/data_folder.h"
@@ -76,6 +77,14 @@ const std::string& only_positional(const Arguments& arguments, const std::string
   return arguments.positional.front();
 }
 
+std::vector<Override> set_overrides(const Arguments& arguments) {
+  std::vector<Override> overrides;
+  for (std::size_t i = 0; i < arguments.set.size(); ++i) {
+    overrides.push_back({.text = arguments.set[i], .number = static_cast<int>(i) + 1});
+  }
+  return overrides;
+}
+
 scenario::Scenario load_study(const Arguments& arguments) {
   const bool from_file = !arguments.positional.empty();
   const bool spelled =
@@ -91,8 +100,8 @@ scenario::Scenario load_study(const Arguments& arguments) {
   if (!from_file) {
     options.overrides = spelled_out(arguments, data);
   }
-  for (std::size_t i = 0; i < arguments.set.size(); ++i) {
-    options.overrides.push_back({.text = arguments.set[i], .number = static_cast<int>(i) + 1});
+  for (Override& change : set_overrides(arguments)) {
+    options.overrides.push_back(std::move(change));
   }
   if (from_file) {
     return scenario::load_scenario(only_positional(arguments, "SCENARIO"), data, options);

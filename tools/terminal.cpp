@@ -28,17 +28,31 @@ bool utf8_locale() {
   return false;
 }
 
+std::size_t width_of(int file) {
+  winsize size{};
+  const bool told = ::isatty(file) == 1 && ::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return told ? std::clamp<std::size_t>(size.ws_col, kNarrowest, kWidest) : reports::Style{}.width;
+}
+
 }  // namespace
 
 reports::Style terminal_style(const Arguments& arguments) {
-  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
-  reports::Style style{.unicode = utf8_locale()};
-  winsize size{};
-  if (terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    style.width = std::clamp<std::size_t>(size.ws_col, kNarrowest, kWidest);
-  }
+  const bool terminal = stdout_is_terminal();
+  reports::Style style{.width = width_of(STDOUT_FILENO), .unicode = utf8_locale()};
   style.colour = terminal && !arguments.no_color && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
   return style;
+}
+
+bool stdout_is_terminal() {
+  return ::isatty(STDOUT_FILENO) == 1;
+}
+
+bool stderr_is_terminal() {
+  return ::isatty(STDERR_FILENO) == 1 && variable("TERM") != "dumb";
+}
+
+std::size_t stderr_width() {
+  return width_of(STDERR_FILENO);
 }
 
 reports::Style file_style() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "reports/writer.h"
 #include "tools/command.h"
 
@@ -11,5 +13,10 @@ namespace ulysim::tools {
 
 /// The same for a file: 80 columns, UTF-8, no colour.
 [[nodiscard]] reports::Style file_style();
+
+/// Whether somebody looks at what is written there.
+[[nodiscard]] bool stdout_is_terminal();
+[[nodiscard]] bool stderr_is_terminal();
+[[nodiscard]] std::size_t stderr_width();
 
 }  // namespace ulysim::tools

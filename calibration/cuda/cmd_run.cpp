@@ -1,13 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "calibration/cuda/actions.h"
+#include "calibration/cuda/cuda_backend.h"
 #include "calibration/cuda/cudnn_attention.h"
-#include "calibration/cuda/measure.h"
 #include "calibration/cuda/ranks.h"
+#include "calibration/samples/names.h"
 #include "sim/base/diagnostics.h"
 
 namespace ulysim::calibration::cuda {
@@ -49,19 +50,71 @@ Launch launch(const std::vector<GpuFacts>& gpus, const Options& options) {
   return launched;
 }
 
-std::string provenance_of(const GpuFacts& gpu) {
-  return fmt::format("ulysim-calibrate-cuda driver={} runtime={} cudnn={} nccl={}", gpu.driver_version,
+std::string software_of(const GpuFacts& gpu) {
+  return fmt::format("ulysim-calibrate-cuda, driver {}, CUDA {}, cuDNN {}, NCCL {}", gpu.driver_version,
                      gpu.runtime_version, cudnn_version(), nccl_version());
+}
+
+/// Ranks of one machine are numbered from 0 without a gap.
+std::string fabric_of(NcclCommunicator& communicator, const Launch& launched, const Options& options) {
+  if (communicator.world() == 1) {
+    return "";
+  }
+  const double last = options.local_gpus ? *options.local_gpus - 1 : launched.place.local_rank;
+  const double local_world = communicator.largest({last}).front() + 1.0;
+  return local_world < communicator.world() ? "several nodes" : "one node";
+}
+
+Plan plan_of(const Options& options, int world) {
+  Plan plan = cuda_plan(options.size, world);
+  std::erase_if(plan.measure, [&](const Probe& probe) {
+    return !options.only.empty() &&
+           std::find(options.only.begin(), options.only.end(), kind_of(probe)) == options.only.end();
+  });
+  return plan;
+}
+
+/// The best sample of each kind and way, for a first look.
+void print_table(const std::vector<Sample>& samples) {
+  std::vector<const Sample*> best;
+  const auto row_of = [](const Sample& sample) {
+    const Probe& probe = sample.probe;
+    if (const auto* attention = std::get_if<AttentionProbe>(&probe)) {
+      return fmt::format("attention {}", name_of(attention->pass));
+    }
+    if (const auto* run = std::get_if<CollectiveProbe>(&probe)) {
+      return fmt::format("{} {}", info_of(run->collective).name, name_of(run->via));
+    }
+    return std::string(kind_of(probe));
+  };
+  for (const Sample& sample : samples) {
+    if (!rate_of(sample)) {
+      continue;
+    }
+    const auto known =
+        std::find_if(best.begin(), best.end(), [&](const Sample* other) { return row_of(*other) == row_of(sample); });
+    if (known == best.end()) {
+      best.push_back(&sample);
+    } else if (*rate_of(sample) > *rate_of(**known)) {
+      *known = &sample;
+    }
+  }
+  for (const Sample* sample : best) {
+    const ShownRate rate = *shown_rate(*sample);
+    fmt::print("{:26} best {:9.1f} {:7}  {}\n", row_of(*sample), rate.value, rate.unit, describe(sample->probe));
+  }
+  fmt::print("{} samples\n", samples.size());
+}
+
+/// Whether this process has rank 0: it measures and writes, the others follow.
+bool leads(const Launch& launched) {
+  return launched.mine.front().first == 0;
 }
 
 }  // namespace
 
 int run_measurements(const std::vector<GpuFacts>& gpus, const Options& options) {
   const Launch launched = launch(gpus, options);
-  std::optional<SampleFile> file;
-  if (launched.place.rank == 0) {
-    file.emplace(*options.out, options.existing);
-  }
   std::vector<std::unique_ptr<CudaDevice>> devices;
   std::vector<std::unique_ptr<LocalAttention>> attentions;
   std::vector<NcclMember> nccl_members;
@@ -75,22 +128,24 @@ int run_measurements(const std::vector<GpuFacts>& gpus, const Options& options) 
   }
   const auto communicator = make_nccl(launched.nccl_id, launched.place.world, nccl_members);
   rig.communicator = communicator.get();
-
-  const GpuFacts& gpu = launched.mine.front().second;
-  Recorder recorder(rig, file ? &*file : nullptr,
-                    {.where = fmt::format("{} x{}", gpu.name, launched.place.world),
-                     .provenance = provenance_of(gpu),
-                     .only = options.only,
-                     .seconds = options.seconds});
-  using Measure = void (*)(const Rig&, Recorder&);
-  constexpr Measure kMeasures[] = {measure_copies, measure_gemms, measure_attention, measure_collectives,
-                                   measure_sequence_attention};
-  for (std::size_t kind = 0; kind < sample_kinds().size(); ++kind) {
-    if (recorder.wants(sample_kinds()[kind])) {
-      kMeasures[kind](rig, recorder);
-    }
+  CudaIdentity identity{.fabric = fabric_of(*communicator, launched, options),
+                        .software = software_of(launched.mine.front().second)};
+  if (!leads(launched)) {
+    follow(rig);
+    return 0;
   }
-  recorder.print_table();
+  const auto backend = make_cuda_backend(rig, std::move(identity));
+  // bf16 rounds to 2⁻⁹ = 0.2%; results and block results are rounded, sums are not. Batches are 20 ms long.
+  print_table(run_suite(*backend, plan_of(options, communicator->world()),
+                        {.file = *options.out,
+                         .existing = options.existing,
+                         .progress = options.progress,
+                         .warm_up = 5,
+                         .fewest = 7,
+                         .most = 7,
+                         .tolerance = 1e-2,
+                         .tries = 2,
+                         .seconds = options.seconds}));
   return 0;
 }
 

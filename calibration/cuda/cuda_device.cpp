@@ -137,6 +137,8 @@ std::variant<std::vector<GpuFacts>, NoGpu> find_gpus() {
       return NoGpu{fmt::format("no usable GPU: number {} does not answer", index)};
     }
     gpu.name = properties.name;
+    gpu.pci_bus =
+        fmt::format("{:04x}:{:02x}:{:02x}.0", properties.pciDomainID, properties.pciBusID, properties.pciDeviceID);
     gpu.multiprocessors = properties.multiProcessorCount;
     gpu.compute_capability = properties.major * 10 + properties.minor;
     gpu.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);

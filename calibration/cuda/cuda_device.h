@@ -12,6 +12,7 @@ namespace ulysim::calibration::cuda {
 struct GpuFacts {
   int index{};
   std::string name{};
+  std::string pci_bus{};  ///< "0000:3b:00.0"
   int multiprocessors{};
   int compute_capability{};  ///< 90 for 9.0
   std::int64_t memory_bytes{};

@@ -1,37 +1,58 @@
-#include <fmt/format.h>
-
 #include <memory>
+#include <stdexcept>
 
+#include "calibration/backend.h"
 #include "calibration/cuda/measure.h"
 #include "calibration/cuda/sequence_attention.h"
+#include "calibration/cuda/virtual_check.h"
 
 namespace ulysim::calibration::cuda {
 namespace {
 
-// 64:8 heads first, for which cuDNN's own figures are public; then Llama-3-8B's heads, whole and as a rank of eight
-// has them, and what a ring does off the diagonal.
-constexpr BlockShape kShapes[] = {
-    {.queries = 4096, .keys = 4096, .heads = 64, .kv_heads = 8, .head_dim = 128, .mask = Mask::causal},
-    {.queries = 8192, .keys = 8192, .heads = 64, .kv_heads = 8, .head_dim = 128, .mask = Mask::causal},
-    {.queries = 16384, .keys = 16384, .heads = 64, .kv_heads = 8, .head_dim = 128, .mask = Mask::causal},
-    {.queries = 32768, .keys = 32768, .heads = 64, .kv_heads = 8, .head_dim = 128, .mask = Mask::causal},
-    {.queries = 2048, .keys = 2048, .heads = 32, .kv_heads = 8, .head_dim = 128, .mask = Mask::causal},
-    {.queries = 8192, .keys = 8192, .heads = 32, .kv_heads = 8, .head_dim = 128, .mask = Mask::causal},
-    {.queries = 65536, .keys = 65536, .heads = 4, .kv_heads = 1, .head_dim = 128, .mask = Mask::causal},
-    {.queries = 131072, .keys = 131072, .heads = 4, .kv_heads = 1, .head_dim = 128, .mask = Mask::causal},
-    {.queries = 8192, .keys = 8192, .heads = 32, .kv_heads = 8, .head_dim = 128, .mask = Mask::full},
-    {.queries = 8192, .keys = 4096, .heads = 32, .kv_heads = 8, .head_dim = 128, .mask = Mask::full},
-    {.queries = 4096, .keys = 8192, .heads = 32, .kv_heads = 8, .head_dim = 128, .mask = Mask::full},
-    {.queries = 8192, .keys = 8192, .heads = 32, .kv_heads = 32, .head_dim = 64, .mask = Mask::causal},
-};
+constexpr std::uint64_t kSeed = 11;
 
-constexpr double kBackwardFlops = 2.5;
+cuda::Mask mask_of(calibration::Mask mask) {
+  return mask == calibration::Mask::causal ? cuda::Mask::causal : cuda::Mask::full;
+}
 
-double forward_flops(const BlockShape& shape) {
-  const auto queries = static_cast<double>(shape.queries);
-  const auto keys = static_cast<double>(shape.keys);
-  const double pairs = shape.mask == Mask::causal ? queries * (queries + 1.0) / 2.0 : queries * keys;
-  return 4.0 * static_cast<double>(shape.head_dim * shape.heads) * pairs;
+BlockShape block_of(const AttentionProbe& probe) {
+  if (probe.implementation != kernel::AttentionKernel::cudnn || probe.sequences != 1) {
+    throw std::runtime_error("only cuDNN's attention over one sequence is measured");
+  }
+  return {.queries = probe.queries,
+          .keys = probe.keys,
+          .heads = probe.heads,
+          .kv_heads = probe.kv_heads,
+          .head_dim = probe.head_dim,
+          .mask = mask_of(probe.mask)};
+}
+
+SequenceShape sequence_of(const LayerProbe& probe) {
+  return {.tokens = probe.tokens,
+          .heads = probe.heads,
+          .kv_heads = probe.kv_heads,
+          .head_dim = probe.head_dim,
+          .mask = mask_of(probe.mask)};
+}
+
+SequenceMethod method_of(Scheme scheme) {
+  switch (scheme) {
+    case Scheme::ulysses:
+      return SequenceMethod::ulysses;
+    case Scheme::ring:
+      return SequenceMethod::ring;
+    case Scheme::gathered:
+      break;
+  }
+  return SequenceMethod::gathered;
+}
+
+double worst_of(const CheckedErrors& errors) {
+  double worst = 0.0;
+  for (const double error : {errors.out, errors.dq, errors.dk, errors.dv}) {
+    worst = error <= worst ? worst : error;  // a NaN stays one
+  }
+  return worst;
 }
 
 struct Tensors {
@@ -64,14 +85,18 @@ struct Tensors {
   }
 };
 
-Iteration local_attention(const Rig& rig, const BlockShape& shape, std::string_view direction) {
+}  // namespace
+
+Iteration prepare(const Rig& rig, const AttentionProbe& probe) {
+  const BlockShape shape = block_of(probe);
   const SequenceShape heads{.heads = shape.heads, .kv_heads = shape.kv_heads, .head_dim = shape.head_dim};
   auto tensors = std::make_shared<Tensors>(rig, heads, shape.queries, shape.keys);
   auto stats = std::make_shared<std::vector<Buffer>>();
   for (CudaDevice* const device : rig.devices) {
     stats->emplace_back(*device, 4 * shape.queries * shape.heads);
   }
-  const bool forward = direction == "forward";
+  const bool has_forward = probe.pass != Pass::backward;
+  const bool has_backward = probe.pass == Pass::backward || probe.pass == Pass::both;
   const auto run = [&rig, shape, tensors, stats](std::int64_t i, bool is_forward) {
     for (std::size_t m = 0; m < rig.members.size(); ++m) {
       const LocalTensors t = tensors->local(m, i);
@@ -91,14 +116,23 @@ Iteration local_attention(const Rig& rig, const BlockShape& shape, std::string_v
       }
     }
   };
-  if (!forward) {
-    run(0, true);  // Statistics that fit the numbers.
-  }
-  return [run, forward](std::int64_t i) { run(i, forward); };
+  run(0, true);  // Statistics that fit the numbers.
+  return [run, has_forward, has_backward](std::int64_t i) {
+    if (has_forward) {
+      run(i, true);
+    }
+    if (has_backward) {
+      run(i, false);
+    }
+  };
 }
 
-Iteration shared_attention(const Rig& rig, SequenceMethod method, const SequenceShape& shape,
-                           std::string_view direction) {
+Iteration prepare(const Rig& rig, const LayerProbe& probe) {
+  const SequenceShape shape = sequence_of(probe);
+  const SequenceMethod method = method_of(probe.scheme);
+  if (const auto why = why_not(method, shape, rig.communicator->world())) {
+    throw ImpossibleProbe(*why);
+  }
   const std::int64_t tokens = shape.tokens / rig.communicator->world();
   auto tensors = std::make_shared<Tensors>(rig, shape, tokens, tokens);
   std::shared_ptr<SequenceAttention> attention =
@@ -111,59 +145,46 @@ Iteration shared_attention(const Rig& rig, SequenceMethod method, const Sequence
     return result;
   };
   attention->forward(local(0));
-  if (direction == "forward") {
-    return [attention, local](std::int64_t i) { attention->forward(local(i)); };
-  }
-  return [attention, local](std::int64_t i) { attention->backward(local(i)); };
+  const bool has_forward = probe.pass != Pass::backward;
+  const bool has_backward = probe.pass != Pass::forward;
+  return [attention, local, has_forward, has_backward](std::int64_t i) {
+    if (has_forward) {
+      attention->forward(local(i));
+    }
+    if (has_backward) {
+      attention->backward(local(i));
+    }
+  };
 }
 
-}  // namespace
-
-void measure_attention(const Rig& rig, Recorder& recorder) {
-  for (const BlockShape& shape : kShapes) {
-    for (const std::string_view direction : {"forward", "backward"}) {
-      const double flops = forward_flops(shape) * (direction == "forward" ? 1.0 : kBackwardFlops);
-      recorder.sample("attention",
-                      fmt::format("by=cudnn direction={} mask={} heads={} kv_heads={} head_dim={} queries={} keys={}",
-                                  direction, shape.mask == Mask::causal ? "causal" : "full", shape.heads,
-                                  shape.kv_heads, shape.head_dim, shape.queries, shape.keys),
-                      {.group = direction == "forward" ? "attention forward" : "attention backward",
-                       .value = flops,
-                       .unit = "TFLOP/s"},
-                      [&] { return local_attention(rig, shape, direction); });
-    }
+double verify(const Rig& rig, const AttentionProbe& probe) {
+  const BlockShape shape = block_of(probe);
+  double worst = 0.0;
+  for (std::size_t m = 0; m < rig.members.size(); ++m) {
+    const auto referee = make_reference_attention(*rig.devices[m]);
+    const CheckedErrors errors =
+        check_virtual_ranks({.method = SequenceMethod::ulysses,
+                             .shape = {.tokens = shape.queries,
+                                       .heads = shape.heads,
+                                       .kv_heads = shape.kv_heads,
+                                       .head_dim = shape.head_dim,
+                                       .mask = shape.mask},
+                             .world = 1,
+                             .seed = kSeed},
+                            {.device = rig.devices[m], .tested = rig.members[m].attention, .referee = referee.get()});
+    const double error = worst_of(errors);
+    worst = error <= worst ? worst : error;
   }
+  return worst;
 }
 
-void measure_sequence_attention(const Rig& rig, Recorder& recorder) {
-  const int world = rig.communicator->world();
-  if (world == 1) {
-    return;  // Nothing is shared.
-  }
-  for (const std::int64_t tokens_here : {2048, 8192, 32768}) {
-    for (const SequenceMethod method : {SequenceMethod::ulysses, SequenceMethod::ring, SequenceMethod::gathered}) {
-      const SequenceShape shape{
-          .tokens = tokens_here * world, .heads = 32, .kv_heads = 8, .head_dim = 128, .mask = Mask::causal};
-      if (why_not(method, shape, world)) {
-        continue;
-      }
-      for (const std::string_view direction : {"forward", "backward"}) {
-        const double flops = forward_flops({.queries = shape.tokens,
-                                            .keys = shape.tokens,
-                                            .heads = shape.heads,
-                                            .kv_heads = shape.kv_heads,
-                                            .head_dim = shape.head_dim,
-                                            .mask = shape.mask}) *
-                             (direction == "forward" ? 1.0 : kBackwardFlops) / world;
-        recorder.sample(
-            "sequence-attention",
-            fmt::format("method={} direction={} mask=causal heads=32 kv_heads=8 head_dim=128 tokens={} ranks={}",
-                        name_of(method), direction, shape.tokens, world),
-            {.group = name_of(method), .value = flops, .unit = "TFLOP/s"},
-            [&] { return shared_attention(rig, method, shape, direction); });
-      }
-    }
-  }
+double verify(const Rig& rig, const LayerProbe& probe) {
+  const auto referee = make_reference_attention(*rig.devices.front());
+  return worst_of(check_ranks({.method = method_of(probe.scheme),
+                               .shape = sequence_of(probe),
+                               .world = rig.communicator->world(),
+                               .seed = kSeed},
+                              {.communicator = rig.communicator, .members = rig.members}, *referee));
 }
 
 }  // namespace ulysim::calibration::cuda

@@ -1,5 +1,4 @@
-#include <fmt/format.h>
-
+#include <cstring>
 #include <memory>
 
 #include "calibration/cuda/measure.h"
@@ -7,10 +6,11 @@
 namespace ulysim::calibration::cuda {
 namespace {
 
-constexpr std::int64_t kSizes[] = {1 << 20, 16 << 20, 256 << 20, 1 << 30};
-constexpr std::string_view kGigabytes = "GB/s";
-
-enum class Copy : std::uint8_t { engine, kernel, host_to_device, device_to_host };
+// Llama-3-8B's heads in bf16, as a rank of eight packs them.
+constexpr std::int64_t kHeads = 32;
+constexpr std::int64_t kPeers = 8;
+constexpr std::int64_t kVectors = 16;
+constexpr std::int64_t kTokenBytes = kHeads * kVectors * 16;
 
 /// Page-locked memory of the host; a Buffer cannot hold it.
 class Pinned {
@@ -26,12 +26,12 @@ class Pinned {
   void* memory_;
 };
 
-Iteration within_device(const Rig& rig, Copy copy, std::int64_t bytes) {
+Iteration within_device(const Rig& rig, CopyPath path, std::int64_t bytes) {
   auto from = std::make_shared<RotatingBuffers>(rig, bytes, 2 * bytes);
   auto to = std::make_shared<RotatingBuffers>(rig, bytes, 2 * bytes);
-  return [&rig, copy, bytes, from, to](std::int64_t i) {
+  return [&rig, path, bytes, from, to](std::int64_t i) {
     for (std::size_t m = 0; m < rig.devices.size(); ++m) {
-      if (copy == Copy::engine) {
+      if (path == CopyPath::memory) {
         rig.devices[m]->copy(to->at<void>(m, i), from->at<void>(m, i), bytes, Lane::compute);
       } else {
         rig.devices[m]->launch(
@@ -42,71 +42,124 @@ Iteration within_device(const Rig& rig, Copy copy, std::int64_t bytes) {
   };
 }
 
-Iteration across_pci(const Rig& rig, Copy copy, std::int64_t bytes) {
+Iteration across_pci(const Rig& rig, CopyPath path, std::int64_t bytes) {
   auto on_device = std::make_shared<RotatingBuffers>(rig, bytes, bytes);
   auto on_host = std::make_shared<std::vector<std::unique_ptr<Pinned>>>();
   for (CudaDevice* const device : rig.devices) {
     on_host->push_back(std::make_unique<Pinned>(*device, bytes));
   }
-  return [&rig, copy, bytes, on_device, on_host](std::int64_t i) {
+  return [&rig, path, bytes, on_device, on_host](std::int64_t i) {
     for (std::size_t m = 0; m < rig.devices.size(); ++m) {
       void* const device = on_device->at<void>(m, i);
       void* const host = (*on_host)[m]->get();
-      const bool up = copy == Copy::host_to_device;
+      const bool up = path == CopyPath::host_to_device;
       rig.devices[m]->copy(up ? device : host, up ? host : device, bytes, Lane::compute);
     }
   };
 }
 
-// Llama-3-8B's heads, as a rank of eight packs them.
 template <class Items>
-Iteration repack(const Rig& rig, std::int64_t tokens) {
-  constexpr std::int64_t kHeads = 32;
-  constexpr std::int64_t kVectors = 16;
-  const std::int64_t bytes = tokens * kHeads * kVectors * 16;
+Items packing(const void* from, void* to, std::int64_t bytes) {
+  return {.from = static_cast<const Vector16*>(from),
+          .to = static_cast<Vector16*>(to),
+          .tokens = bytes / kTokenBytes,
+          .split = {kHeads, kPeers},
+          .vectors = kVectors};
+}
+
+template <class Items>
+Iteration repack(const Rig& rig, std::int64_t bytes) {
   auto from = std::make_shared<RotatingBuffers>(rig, bytes, 2 * bytes);
   auto to = std::make_shared<RotatingBuffers>(rig, bytes, 2 * bytes);
-  return [&rig, tokens, from, to](std::int64_t i) {
+  return [&rig, bytes, from, to](std::int64_t i) {
     for (std::size_t m = 0; m < rig.devices.size(); ++m) {
-      rig.devices[m]->launch(Items{.from = from->at<Vector16>(m, i),
-                                   .to = to->at<Vector16>(m, i),
-                                   .tokens = tokens,
-                                   .split = {kHeads, 8},
-                                   .vectors = kVectors},
-                             Lane::compute);
+      rig.devices[m]->launch(packing<Items>(from->at<void>(m, i), to->at<void>(m, i), bytes), Lane::compute);
     }
   };
 }
 
+std::vector<Vector16> numbered(std::int64_t bytes) {
+  std::vector<Vector16> values(static_cast<std::size_t>(bytes / 16));
+  std::uint32_t next = 0;
+  for (Vector16& vector : values) {
+    for (Bf16& element : vector.element) {
+      element.bits = static_cast<std::uint16_t>(next++ * 40503U);  // Knuth's multiplicative hash: neighbours differ
+    }
+  }
+  return values;
+}
+
+/// What a copy should leave behind: kernels of ours run on the host as they do on the GPU.
+std::vector<Vector16> expected(CopyPath path, const std::vector<Vector16>& from, std::int64_t bytes) {
+  std::vector<Vector16> to = from;
+  const auto on_host = [&](const auto& items) {
+    for (std::int64_t i = 0; i < items.size(); ++i) {
+      items(i);
+    }
+  };
+  if (path == CopyPath::pack) {
+    on_host(packing<PackHeads>(from.data(), to.data(), bytes));
+  } else if (path == CopyPath::unpack) {
+    on_host(packing<UnpackHeads>(from.data(), to.data(), bytes));
+  }
+  return to;
+}
+
+void run_once(CudaDevice& device, CopyPath path, const void* from, void* to, std::int64_t bytes) {
+  switch (path) {
+    case CopyPath::kernel:
+      device.launch(
+          CopyVectors{
+              .from = static_cast<const Vector16*>(from), .to = static_cast<Vector16*>(to), .count = bytes / 16},
+          Lane::compute);
+      break;
+    case CopyPath::pack:
+      device.launch(packing<PackHeads>(from, to, bytes), Lane::compute);
+      break;
+    case CopyPath::unpack:
+      device.launch(packing<UnpackHeads>(from, to, bytes), Lane::compute);
+      break;
+    default:
+      device.copy(to, from, bytes, Lane::compute);
+      break;
+  }
+}
+
 }  // namespace
 
-void measure_copies(const Rig& rig, Recorder& recorder) {
-  for (const std::int64_t bytes : kSizes) {
-    const auto once = static_cast<double>(bytes);
-    const auto amount = [](std::string_view group, double value) {
-      return Amount{.group = group, .value = value, .unit = kGigabytes};
-    };
-    recorder.sample("copy", fmt::format("path=device by=engine bytes={}", bytes),
-                    amount("copy by the engine, read + written", 2.0 * once),
-                    [&] { return within_device(rig, Copy::engine, bytes); });
-    recorder.sample("copy", fmt::format("path=device by=kernel bytes={}", bytes),
-                    amount("copy by a kernel, read + written", 2.0 * once),
-                    [&] { return within_device(rig, Copy::kernel, bytes); });
-    recorder.sample("copy", fmt::format("path=host-to-device by=engine bytes={}", bytes), amount("host to GPU", once),
-                    [&] { return across_pci(rig, Copy::host_to_device, bytes); });
-    recorder.sample("copy", fmt::format("path=device-to-host by=engine bytes={}", bytes), amount("GPU to host", once),
-                    [&] { return across_pci(rig, Copy::device_to_host, bytes); });
+Iteration prepare(const Rig& rig, const CopyProbe& probe) {
+  switch (probe.path) {
+    case CopyPath::memory:
+    case CopyPath::kernel:
+      return within_device(rig, probe.path, probe.bytes);
+    case CopyPath::pack:
+      return repack<PackHeads>(rig, probe.bytes);
+    case CopyPath::unpack:
+      return repack<UnpackHeads>(rig, probe.bytes);
+    case CopyPath::host_to_device:
+    case CopyPath::device_to_host:
+      break;
   }
-  for (const std::int64_t tokens : {4096, 65536}) {
-    // Read and written, bf16.
-    const double bytes = 2.0 * static_cast<double>(tokens) * 32 * 128 * 2;
-    recorder.sample("copy", fmt::format("path=device by=pack heads=32 peers=8 head_dim=128 tokens={}", tokens),
-                    {.group = "pack heads, read + written", .value = bytes, .unit = kGigabytes},
-                    [&] { return repack<PackHeads>(rig, tokens); });
-    recorder.sample("copy", fmt::format("path=device by=unpack heads=32 peers=8 head_dim=128 tokens={}", tokens),
-                    {.group = "unpack heads, read + written", .value = bytes, .unit = kGigabytes},
-                    [&] { return repack<UnpackHeads>(rig, tokens); });
+  return across_pci(rig, probe.path, probe.bytes);
+}
+
+double verify(const Rig& rig, const CopyProbe& probe) {
+  const std::vector<Vector16> values = numbered(probe.bytes);
+  const std::vector<Vector16> wanted = expected(probe.path, values, probe.bytes);
+  for (CudaDevice* const device : rig.devices) {
+    const Buffer from(*device, probe.bytes);
+    const Buffer to(*device, probe.bytes);
+    std::vector<Vector16> result(values.size());
+    device->upload(from.as<void>(), values.data(), probe.bytes);
+    device->upload(to.as<void>(), result.data(), probe.bytes);
+    run_once(*device, probe.path, from.as<void>(), to.as<void>(), probe.bytes);
+    device->synchronize();
+    device->download(result.data(), to.as<void>(), probe.bytes);
+    if (std::memcmp(result.data(), wanted.data(), result.size() * sizeof(Vector16)) != 0) {
+      return 1.0;
+    }
   }
+  return 0.0;
 }
 
 }  // namespace ulysim::calibration::cuda

@@ -1,8 +1,10 @@
 #include <cublasLt.h>
 #include <fmt/format.h>
 
-#include <array>
+#include <cmath>
 #include <memory>
+#include <random>
+#include <stdexcept>
 
 #include "calibration/cuda/measure.h"
 #include "sim/base/check.h"
@@ -10,19 +12,6 @@
 namespace ulysim::calibration::cuda {
 namespace {
 
-struct Shape {
-  std::int64_t m{};  ///< tokens
-  std::int64_t n{};
-  std::int64_t k{};
-};
-
-// A large square first (the ceiling), then the projections of Llama-3-8B and -70B, forward and of weight gradients.
-constexpr Shape kShapes[] = {
-    {8192, 8192, 8192},   {16384, 16384, 8192}, {2048, 4096, 4096},  {8192, 4096, 4096},
-    {8192, 6144, 4096},   {8192, 28672, 4096},  {8192, 4096, 14336}, {32768, 4096, 4096},
-    {32768, 28672, 4096}, {32768, 4096, 14336}, {8192, 10240, 8192}, {8192, 57344, 8192},
-    {8192, 8192, 28672},  {4096, 4096, 32768},  {512, 4096, 4096},   {8192, 128256, 4096},
-};
 constexpr std::int64_t kWorkspace = std::int64_t{64} << 20U;
 
 void check(cublasStatus_t status, const char* what) {
@@ -38,7 +27,7 @@ struct DestroyHandle {
 /// Y[m][n] = X[m][k]·W[n][k]ᵀ of a device: a linear layer as PyTorch calls it, by the first algorithm proposed.
 class Gemm {
  public:
-  Gemm(CudaDevice& device, const Shape& shape) : device_(&device), workspace_(device, kWorkspace) {
+  Gemm(CudaDevice& device, const GemmProbe& shape) : device_(&device), workspace_(device, kWorkspace) {
     device.make_current();
     cublasLtHandle_t handle = nullptr;
     check(cublasLtCreate(&handle), "starting");
@@ -91,15 +80,60 @@ class Gemm {
   cublasLtMatmulHeuristicResult_t algorithm_{};
 };
 
-Iteration products(const Rig& rig, const Shape& shape) {
+using HostMatrix = std::vector<Bf16>;
+
+HostMatrix random_matrix(std::int64_t elements, std::mt19937& random) {
+  std::uniform_real_distribution<float> between(-1.0F, 1.0F);
+  HostMatrix matrix(static_cast<std::size_t>(elements));
+  for (Bf16& element : matrix) {
+    element = to_bf16(between(random));
+  }
+  return matrix;
+}
+
+std::int64_t bytes_of(const HostMatrix& matrix) {
+  return static_cast<std::int64_t>(matrix.size() * sizeof(Bf16));
+}
+
+/// Y = X·Wᵀ in double precision against what the GPU made of it.
+double relative_error(const GemmProbe& probe, const HostMatrix& x, const HostMatrix& w, const HostMatrix& y) {
+  const auto at = [](const HostMatrix& matrix, std::int64_t index) {
+    return static_cast<double>(to_float(matrix[static_cast<std::size_t>(index)]));
+  };
+  double difference = 0.0;
+  double norm = 0.0;
+  for (std::int64_t i = 0; i < probe.m; ++i) {
+    for (std::int64_t j = 0; j < probe.n; ++j) {
+      double sum = 0.0;
+      for (std::int64_t k = 0; k < probe.k; ++k) {
+        sum += at(x, i * probe.k + k) * at(w, j * probe.k + k);
+      }
+      const double error = at(y, i * probe.n + j) - sum;
+      difference += error * error;
+      norm += sum * sum;
+    }
+  }
+  return std::sqrt(difference / norm);
+}
+
+void require_bf16(const GemmProbe& probe) {
+  if (probe.batch != 1 || probe.precision.value_or(kernel::Precision::bf16) != kernel::Precision::bf16) {
+    throw std::runtime_error("only single products in bf16 are measured");
+  }
+}
+
+}  // namespace
+
+Iteration prepare(const Rig& rig, const GemmProbe& probe) {
+  require_bf16(probe);
   constexpr std::int64_t kBf16 = 2;
-  const std::int64_t all = kBf16 * (shape.m * shape.k + shape.n * shape.k + shape.m * shape.n);
-  auto x = std::make_shared<RotatingBuffers>(rig, kBf16 * shape.m * shape.k, all);
-  auto w = std::make_shared<RotatingBuffers>(rig, kBf16 * shape.n * shape.k, all);
-  auto y = std::make_shared<RotatingBuffers>(rig, kBf16 * shape.m * shape.n, all);
+  const std::int64_t all = kBf16 * (probe.m * probe.k + probe.n * probe.k + probe.m * probe.n);
+  auto x = std::make_shared<RotatingBuffers>(rig, kBf16 * probe.m * probe.k, all);
+  auto w = std::make_shared<RotatingBuffers>(rig, kBf16 * probe.n * probe.k, all);
+  auto y = std::make_shared<RotatingBuffers>(rig, kBf16 * probe.m * probe.n, all);
   auto gemms = std::make_shared<std::vector<std::unique_ptr<Gemm>>>();
   for (CudaDevice* const device : rig.devices) {
-    gemms->push_back(std::make_unique<Gemm>(*device, shape));
+    gemms->push_back(std::make_unique<Gemm>(*device, probe));
   }
   return [x, w, y, gemms](std::int64_t i) {
     for (std::size_t m = 0; m < gemms->size(); ++m) {
@@ -108,15 +142,27 @@ Iteration products(const Rig& rig, const Shape& shape) {
   };
 }
 
-}  // namespace
-
-void measure_gemms(const Rig& rig, Recorder& recorder) {
-  for (const Shape& shape : kShapes) {
-    const double flops =
-        2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
-    recorder.sample("gemm", fmt::format("precision=bf16 m={} n={} k={}", shape.m, shape.n, shape.k),
-                    {.group = "gemm bf16", .value = flops, .unit = "TFLOP/s"}, [&] { return products(rig, shape); });
+double verify(const Rig& rig, const GemmProbe& probe) {
+  require_bf16(probe);
+  std::mt19937 random(7);
+  const HostMatrix x = random_matrix(probe.m * probe.k, random);
+  const HostMatrix w = random_matrix(probe.n * probe.k, random);
+  double worst = 0.0;
+  for (CudaDevice* const device : rig.devices) {
+    HostMatrix y(static_cast<std::size_t>(probe.m * probe.n), Bf16{0xffff});
+    const Buffer on_x(*device, bytes_of(x));
+    const Buffer on_w(*device, bytes_of(w));
+    const Buffer on_y(*device, bytes_of(y));
+    device->upload(on_x.as<void>(), x.data(), bytes_of(x));
+    device->upload(on_w.as<void>(), w.data(), bytes_of(w));
+    device->upload(on_y.as<void>(), y.data(), bytes_of(y));
+    Gemm(*device, probe).run(on_x.as<Bf16>(), on_w.as<Bf16>(), on_y.as<Bf16>());
+    device->synchronize();
+    device->download(y.data(), on_y.as<void>(), bytes_of(y));
+    const double error = relative_error(probe, x, w, y);
+    worst = error <= worst ? worst : error;  // a NaN stays one
   }
+  return worst;
 }
 
 }  // namespace ulysim::calibration::cuda

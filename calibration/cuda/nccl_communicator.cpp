@@ -4,6 +4,7 @@
 #include <nccl.h>
 
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 #include "sim/base/check.h"
@@ -24,6 +25,43 @@ std::byte* part(void* memory, int index, std::int64_t bytes) {
   return static_cast<std::byte*>(memory) + index * bytes;
 }
 
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+/// One allocation on each member's GPU (ncclMemAlloc: memory that other GPUs can map), registered collectively.
+class Windows final : public SymmetricBuffers {
+ public:
+  Windows(std::vector<NcclMember> members, std::vector<ncclComm_t> communicators, std::size_t bytes)
+      : members_(std::move(members)),
+        communicators_(std::move(communicators)),
+        memory_(members_.size()),
+        windows_(members_.size()) {
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      members_[m].device->make_current();
+      check(ncclMemAlloc(&memory_[m], bytes), "allocating symmetric memory");
+    }
+    check(ncclGroupStart(), "registering a window");
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      members_[m].device->make_current();
+      check(ncclCommWindowRegister(communicators_[m], memory_[m], bytes, &windows_[m], NCCL_WIN_COLL_SYMMETRIC),
+            "registering a window");
+    }
+    check(ncclGroupEnd(), "registering a window");
+  }
+  ~Windows() override {
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      static_cast<void>(ncclCommWindowDeregister(communicators_[m], windows_[m]));
+      static_cast<void>(ncclMemFree(memory_[m]));
+    }
+  }
+  [[nodiscard]] void* at(std::size_t m) const override { return memory_.at(m); }
+
+ private:
+  std::vector<NcclMember> members_;
+  std::vector<ncclComm_t> communicators_;
+  std::vector<void*> memory_;
+  std::vector<ncclWindow_t> windows_;
+};
+#endif
+
 class Nccl final : public NcclCommunicator {
  public:
   Nccl(const ncclUniqueId& id, int world, std::vector<NcclMember> members)
@@ -36,8 +74,10 @@ class Nccl final : public NcclCommunicator {
     check(ncclGroupEnd(), "connecting the ranks");
   }
   ~Nccl() override {
-    for (const ncclComm_t communicator : communicators_) {
-      static_cast<void>(ncclCommDestroy(communicator));
+    for (const std::vector<ncclComm_t>* const list : {&zero_cta_, &communicators_}) {
+      for (const ncclComm_t communicator : *list) {
+        static_cast<void>(ncclCommDestroy(communicator));
+      }
     }
   }
 
@@ -71,6 +111,32 @@ class Nccl final : public NcclCommunicator {
       return ncclSuccess;
     });
   }
+
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+  [[nodiscard]] std::unique_ptr<SymmetricBuffers> allocate_symmetric(std::int64_t bytes) override {
+    const std::int64_t whole = (bytes + NCCL_WIN_REQUIRED_ALIGNMENT - 1) / NCCL_WIN_REQUIRED_ALIGNMENT;
+    try {
+      split_zero_cta();
+      return std::make_unique<Windows>(members_, zero_cta_, count(whole * NCCL_WIN_REQUIRED_ALIGNMENT));
+    } catch (const WorldError& error) {
+      throw std::runtime_error(error.what());
+    }
+  }
+
+  void all_to_all_symmetric(std::span<const Transfer> transfers, std::int64_t bytes_per_peer) override {
+    for_members("symmetric all-to-all", [&](std::size_t m, cudaStream_t stream) {
+      return ncclAlltoAll(transfers[m].send, transfers[m].receive, count(bytes_per_peer), ncclInt8, zero_cta_[m],
+                          stream);
+    });
+  }
+#else
+  [[nodiscard]] std::unique_ptr<SymmetricBuffers> allocate_symmetric(std::int64_t) override {
+    throw std::runtime_error("symmetric memory needs NCCL 2.28");
+  }
+  void all_to_all_symmetric(std::span<const Transfer>, std::int64_t) override {
+    throw std::runtime_error("symmetric memory needs NCCL 2.28");
+  }
+#endif
 
   void shift(std::span<const Transfer> transfers, std::int64_t bytes) override {
     for_members("shift", [&](std::size_t m, cudaStream_t stream) {
@@ -122,7 +188,43 @@ class Nccl final : public NcclCommunicator {
     return values;
   }
 
+  void from_rank_zero(std::span<std::byte> bytes) override {
+    const auto size = static_cast<std::int64_t>(bytes.size());
+    std::vector<Buffer> buffers;
+    for (const NcclMember& member : members_) {
+      const Buffer& buffer = buffers.emplace_back(*member.device, size);
+      member.device->upload(buffer.as<void>(), bytes.data(), size);
+    }
+    for_members("what rank 0 says", [&](std::size_t m, cudaStream_t stream) {
+      return ncclBroadcast(buffers[m].as<void>(), buffers[m].as<void>(), bytes.size(), ncclInt8, 0, communicators_[m],
+                           stream);
+    });
+    for (const NcclMember& member : members_) {
+      member.device->synchronize();
+    }
+    members_.front().device->download(bytes.data(), buffers.front().as<void>(), size);
+  }
+
  private:
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+  // A policy belongs to a communicator, and this one would slow the others' collectives down.
+  void split_zero_cta() {
+    if (!zero_cta_.empty()) {
+      return;
+    }
+    std::vector<ncclComm_t> made(members_.size());
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
+    check(ncclGroupStart(), "a communicator without kernels");
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      members_[m].device->make_current();
+      check(ncclCommSplit(communicators_[m], 0, members_[m].rank, &made[m], &config), "a communicator without kernels");
+    }
+    check(ncclGroupEnd(), "a communicator without kernels");
+    zero_cta_ = std::move(made);
+  }
+#endif
+
   static std::size_t count(std::int64_t value) {
     return static_cast<std::size_t>(value);
   }
@@ -141,6 +243,7 @@ class Nccl final : public NcclCommunicator {
   int world_;
   std::vector<NcclMember> members_;
   std::vector<ncclComm_t> communicators_;
+  std::vector<ncclComm_t> zero_cta_;  ///< for symmetric memory; made when it is first asked for
 };
 
 }  // namespace

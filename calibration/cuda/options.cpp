@@ -11,17 +11,20 @@
 namespace ulysim::calibration::cuda {
 namespace {
 
-constexpr std::array<std::string_view, 5> kKinds{"copy", "gemm", "attention", "collective", "sequence-attention"};
-
 constexpr std::string_view kUsage =
     "usage: ulysim-calibrate-cuda ACTION [OPTIONS]\n"
     "  probe                 names the GPUs and the libraries\n"
     "  check                 holds the attention library to a plain reference, with ranks sharing one GPU\n"
-    "  run --out FILE.csv    measures, and appends every sample as soon as it is there\n"
+    "  run --out FILE.csv    checks, measures, and appends every sample as soon as it is there; what is done when "
+    "options\n"
+    "                        stand alone\n"
     "      --resume          continues FILE.csv\n"
-    "      --only KIND,...   copy, gemm, attention, collective, sequence-attention\n"
+    "      --only KIND,...   gemm, attention, copy, collective, layer\n"
+    "      --size NAME       standard, or quick: a few of each kind, to see that all works\n"
     "      --seconds N       starts no new sample after N seconds (300)\n"
-    "      --local-gpus N    one process drives N GPUs; else one process per GPU: torchrun, srun and mpirun work\n"
+    "      --local-gpus N    one process drives N GPUs (also --ranks N); else one process per GPU: torchrun, srun and\n"
+    "                        mpirun work\n"
+    "      --quiet           no progress on standard error\n"
     "  plans --device FILE   asks cuDNN which attention it supports on the GPU that FILE (JSON) describes; needs no "
     "GPU\n";
 
@@ -59,8 +62,9 @@ std::vector<std::string> kinds_of(std::string_view list) {
   for (;;) {
     const std::size_t end = list.find(',');
     const std::string_view kind = list.substr(0, end);
-    if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end()) {
-      refuse(fmt::format("unknown kind '{}'; known: {}", kind, fmt::join(kKinds, ", ")));
+    const auto known = probe_kinds();
+    if (std::find(known.begin(), known.end(), kind) == known.end()) {
+      refuse(fmt::format("unknown kind '{}'; known: {}", kind, fmt::join(known, ", ")));
     }
     kinds.emplace_back(kind);
     if (end == std::string_view::npos) {
@@ -72,9 +76,6 @@ std::vector<std::string> kinds_of(std::string_view list) {
 
 }  // namespace
 
-std::span<const std::string_view> sample_kinds() {
-  return kKinds;
-}
 std::string_view usage() {
   return kUsage;
 }
@@ -84,11 +85,16 @@ Options parse_options(std::span<const std::string_view> arguments) {
   if (arguments.empty()) {
     return options;
   }
-  options.action = action_of(arguments.front());
-  for (std::size_t i = 1; i < arguments.size(); ++i) {
+  const bool bare = arguments.front().starts_with("--") && arguments.front() != "--help";
+  options.action = bare ? Action::run : action_of(arguments.front());
+  for (std::size_t i = bare ? 0 : 1; i < arguments.size(); ++i) {
     const std::string_view name = arguments[i];
     if (name == "--resume") {
       options.existing = Existing::resume;
+      continue;
+    }
+    if (name == "--quiet") {
+      options.progress = Progress::silent;
       continue;
     }
     if (i + 1 == arguments.size()) {
@@ -101,7 +107,11 @@ Options parse_options(std::span<const std::string_view> arguments) {
       options.device = value;
     } else if (name == "--only") {
       options.only = kinds_of(value);
-    } else if (name == "--local-gpus") {
+    } else if (name == "--size" && (value == "standard" || value == "quick")) {
+      options.size = value == "quick" ? SuiteSize::quick : SuiteSize::standard;
+    } else if (name == "--size") {
+      refuse(fmt::format("--size {} is neither standard nor quick", value));
+    } else if (name == "--local-gpus" || name == "--ranks") {
       options.local_gpus = number_of<int>(name, value);
     } else if (name == "--seconds") {
       options.seconds = number_of<double>(name, value);

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "calibration/cuda/sample_file.h"
+#include "calibration/suite/suite.h"
 
 namespace ulysim::calibration::cuda {
 
@@ -18,18 +18,17 @@ struct Options {
   Action action{Action::help};
   std::optional<std::filesystem::path> out{};
   Existing existing{Existing::refuse};
+  Progress progress{Progress::on_stderr};
+  SuiteSize size{SuiteSize::standard};
   std::optional<int> local_gpus{};
   std::vector<std::string> only{};  ///< kinds of samples; empty: all
   double seconds{300.0};            ///< after which no new sample is started
   std::optional<std::filesystem::path> device{};
 };
 
-/// The kinds that --only takes, in the order in which they are measured.
-[[nodiscard]] std::span<const std::string_view> sample_kinds();
-
 [[nodiscard]] std::string_view usage();
 
-/// Throws InputError.
+/// Options without an action are those of `run`, as `ulysim calibrate run` gives them. Throws InputError.
 [[nodiscard]] Options parse_options(std::span<const std::string_view> arguments);
 
 }  // namespace ulysim::calibration::cuda

@@ -92,10 +92,9 @@ Tensors whole(const SequenceShape& shape, std::uint64_t seed) {
   return tensors;
 }
 
-void run_undivided(const CheckedCase& checked, const CheckedParts& parts, Tensors& tensors) {
-  const SequenceShape& shape = checked.shape;
-  const Uploaded uploaded(*parts.device, tensors);
-  const Buffer stats(*parts.device, 4 * shape.tokens * shape.heads);
+void run_undivided(const SequenceShape& shape, Device& device, LocalAttention& referee, Tensors& tensors) {
+  const Uploaded uploaded(device, tensors);
+  const Buffer stats(device, 4 * shape.tokens * shape.heads);
   const BlockShape block{.queries = shape.tokens,
                          .keys = shape.tokens,
                          .heads = shape.heads,
@@ -103,42 +102,43 @@ void run_undivided(const CheckedCase& checked, const CheckedParts& parts, Tensor
                          .head_dim = shape.head_dim,
                          .mask = shape.mask};
   const LocalTensors t = uploaded.local();
-  parts.referee->forward(block, {.q = t.q, .k = t.k, .v = t.v, .out = t.out, .stats = stats.as<float>()});
-  parts.referee->backward(block, {.q = t.q,
-                                  .k = t.k,
-                                  .v = t.v,
-                                  .out = t.out,
-                                  .stats = stats.as<float>(),
-                                  .d_out = t.d_out,
-                                  .dq = t.dq,
-                                  .dk = t.dk,
-                                  .dv = t.dv});
-  parts.device->synchronize();
+  referee.forward(block, {.q = t.q, .k = t.k, .v = t.v, .out = t.out, .stats = stats.as<float>()});
+  referee.backward(block, {.q = t.q,
+                           .k = t.k,
+                           .v = t.v,
+                           .out = t.out,
+                           .stats = stats.as<float>(),
+                           .d_out = t.d_out,
+                           .dq = t.dq,
+                           .dk = t.dk,
+                           .dv = t.dv});
+  device.synchronize();
   uploaded.download(tensors);
 }
 
-/// Copies the rows of a rank out of the whole tensor, or back into it.
-template <class Copy>
-void for_rows(const HostTensor& all, std::int64_t tokens, const std::vector<std::int64_t>& places, Copy copy) {
+/// Calls with the element of a rank's share and that of the whole tensor, for each that the rank holds.
+template <class Call>
+void for_rows(const HostTensor& all, std::int64_t tokens, const std::vector<std::int64_t>& places, Call call) {
   const std::size_t row = all.size() / static_cast<std::size_t>(tokens);
   for (std::size_t token = 0; token < places.size(); ++token) {
     for (std::size_t j = 0; j < row; ++j) {
-      copy(token * row + j, static_cast<std::size_t>(places[token]) * row + j);
+      call(token * row + j, static_cast<std::size_t>(places[token]) * row + j);
     }
   }
 }
 
-void run_shared(const CheckedCase& checked, const CheckedParts& parts, Tensors& all) {
+struct Sums {
+  double difference{};
+  double norm{};
+  [[nodiscard]] double error() const { return std::sqrt(difference / norm); }
+};
+
+/// Runs the group on its shares of `all`, whose outputs are the referee's, and holds each share to them.
+CheckedErrors run_shared(const CheckedCase& checked, const Group& group, const Tensors& all) {
+  const std::vector<Member>& members = group.members;
   const std::int64_t tokens = checked.shape.tokens;
   const std::int64_t here = tokens / checked.world;
-  std::vector<Member> members;
-  members.reserve(static_cast<std::size_t>(checked.world));
-  for (int rank = 0; rank < checked.world; ++rank) {
-    members.push_back({.rank = rank, .device = parts.device, .attention = parts.tested});
-  }
-  const auto communicator = make_virtual_ranks(members);
-  const auto attention =
-      make_sequence_attention(checked.method, checked.shape, {.communicator = communicator.get(), .members = members});
+  const auto attention = make_sequence_attention(checked.method, checked.shape, group);
   std::vector<std::vector<std::int64_t>> places(members.size());
   std::vector<Tensors> shares(members.size());
   std::vector<Uploaded> uploaded;
@@ -149,7 +149,7 @@ void run_shared(const CheckedCase& checked, const CheckedParts& parts, Tensors& 
     }
     const auto take = [&](HostTensor Tensors::*member) {
       HostTensor& share = shares[m].*member;
-      share.resize((all.*member).size() / members.size());
+      share.resize((all.*member).size() / static_cast<std::size_t>(checked.world));
       for_rows(all.*member, tokens, places[m],
                [&](std::size_t to, std::size_t from) { share[to] = (all.*member)[from]; });
     };
@@ -159,44 +159,45 @@ void run_shared(const CheckedCase& checked, const CheckedParts& parts, Tensors& 
     for (const auto member : kOutputs) {
       take(member);
     }
-    uploaded.emplace_back(*parts.device, shares[m]);
+    uploaded.emplace_back(*members[m].device, shares[m]);
     local.push_back(uploaded.back().local());
   }
   attention->forward(local);
   attention->backward(local);
-  parts.device->synchronize();
+  Sums sums[std::size(kOutputs)];
   for (std::size_t m = 0; m < members.size(); ++m) {
+    members[m].device->synchronize();
     uploaded[m].download(shares[m]);
-    for (const auto member : kOutputs) {
-      for_rows(all.*member, tokens, places[m],
-               [&](std::size_t from, std::size_t to) { (all.*member)[to] = (shares[m].*member)[from]; });
+    for (std::size_t i = 0; i < std::size(kOutputs); ++i) {
+      const HostTensor& share = shares[m].*kOutputs[i];
+      const HostTensor& referee = all.*kOutputs[i];
+      for_rows(referee, tokens, places[m], [&](std::size_t in_share, std::size_t in_whole) {
+        const auto expected = static_cast<double>(to_float(referee[in_whole]));
+        const double error = static_cast<double>(to_float(share[in_share])) - expected;
+        sums[i].difference += error * error;
+        sums[i].norm += expected * expected;
+      });
     }
   }
-}
-
-double relative_error(const HostTensor& result, const HostTensor& referee) {
-  double difference = 0.0;
-  double norm = 0.0;
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    const auto expected = static_cast<double>(to_float(referee[i]));
-    const double error = static_cast<double>(to_float(result[i])) - expected;
-    difference += error * error;
-    norm += expected * expected;
-  }
-  return std::sqrt(difference / norm);
+  return {.out = sums[0].error(), .dq = sums[1].error(), .dk = sums[2].error(), .dv = sums[3].error()};
 }
 
 }  // namespace
 
+CheckedErrors check_ranks(const CheckedCase& checked, const Group& group, LocalAttention& referee) {
+  Tensors all = whole(checked.shape, checked.seed);
+  run_undivided(checked.shape, *group.members.front().device, referee, all);
+  return run_shared(checked, group, all);
+}
+
 CheckedErrors check_virtual_ranks(const CheckedCase& checked, const CheckedParts& parts) {
-  Tensors undivided = whole(checked.shape, checked.seed);
-  Tensors shared = undivided;
-  run_undivided(checked, parts, undivided);
-  run_shared(checked, parts, shared);
-  return {.out = relative_error(shared.out, undivided.out),
-          .dq = relative_error(shared.dq, undivided.dq),
-          .dk = relative_error(shared.dk, undivided.dk),
-          .dv = relative_error(shared.dv, undivided.dv)};
+  std::vector<Member> members;
+  members.reserve(static_cast<std::size_t>(checked.world));
+  for (int rank = 0; rank < checked.world; ++rank) {
+    members.push_back({.rank = rank, .device = parts.device, .attention = parts.tested});
+  }
+  const auto communicator = make_virtual_ranks(members);
+  return check_ranks(checked, {.communicator = communicator.get(), .members = members}, *parts.referee);
 }
 
 }  // namespace ulysim::calibration::cuda

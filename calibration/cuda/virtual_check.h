@@ -28,6 +28,10 @@ struct CheckedErrors {
   double dv{};
 };
 
+/// The same on the ranks of a group, of which this process may drive some: errors of what its members hold. Every
+/// process computes the undivided result, on its first member's device. All processes call this with the same case.
+[[nodiscard]] CheckedErrors check_ranks(const CheckedCase& checked, const Group& group, LocalAttention& referee);
+
 /// Runs forward and backward on fresh normal random inputs (never zeros), outputs poisoned, in `world` virtual ranks
 /// and undivided. Requires why_not() to be empty.
 [[nodiscard]] CheckedErrors check_virtual_ranks(const CheckedCase& checked, const CheckedParts& parts);

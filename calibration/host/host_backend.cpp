@@ -8,7 +8,6 @@
 
 #include "calibration/host/reference.h"
 #include "calibration/host/sequence_parallel.h"
-#include "sim/base/check.h"
 
 namespace ulysim::calibration::host {
 namespace {
@@ -17,13 +16,36 @@ std::string processor() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
     if (line.starts_with("model name")) {
-      std::string model = line.substr(std::min(line.size(), line.find(": ") + 2));
-      std::replace(model.begin(), model.end(), ',', ' ');
-      return model;
+      return line.substr(std::min(line.size(), line.find(": ") + 2));
     }
   }
   return "unknown processor";
 }
+
+/// Why a probe cannot run here; empty when it can.
+class Refusal {
+ public:
+  explicit Refusal(int ranks) : ranks_(ranks) {}
+  std::string operator()(const GemmProbe& p) const {
+    return p.batch == 1 && !p.precision ? "" : "only single products in float32 run here";
+  }
+  std::string operator()(const AttentionProbe& p) const {
+    const bool one_pass = p.pass == Pass::forward || p.pass == Pass::backward;
+    return one_pass && p.sequences == 1 && p.queries == p.keys ? "" : "only one pass over one sequence runs here";
+  }
+  std::string operator()(const CopyProbe& p) const {
+    return p.path == CopyPath::memory ? "" : "only copies within memory run here";
+  }
+  std::string operator()(const CollectiveProbe& p) const {
+    const bool known = p.collective == Collective::all_to_all || p.collective == Collective::all_gather ||
+                       p.collective == Collective::reduce_scatter || p.collective == Collective::send_recv;
+    return known && !p.in_place && p.via == Via::library ? "" : "this collective does not run here";
+  }
+  std::string operator()(const LayerProbe& p) const { return refusal(p, ranks_); }
+
+ private:
+  int ranks_;
+};
 
 class HostBackend final : public Backend {
  public:
@@ -45,6 +67,8 @@ class HostBackend final : public Backend {
   [[nodiscard]] std::string machine() const override {
     return fmt::format("{} ({} cores)", processor(), sysconf(_SC_NPROCESSORS_ONLN));
   }
+
+  [[nodiscard]] std::string software() const override { return "ulysim-calibrate-host, Eigen, float32"; }
 
   [[nodiscard]] double verify(const Probe& probe) override {
     require_possible(probe);
@@ -82,11 +106,9 @@ class HostBackend final : public Backend {
 
  private:
   void require_possible(const Probe& probe) const {
-    if (const auto* layer = std::get_if<LayerProbe>(&probe)) {
-      const std::string why = refusal(*layer, options_.ranks);
-      if (!why.empty()) {
-        throw WorldError("host backend: " + why);
-      }
+    const std::string why = std::visit(Refusal(options_.ranks), probe);
+    if (!why.empty()) {
+      throw ImpossibleProbe(why);
     }
   }
 

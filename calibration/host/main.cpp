@@ -122,7 +122,7 @@ int guarded(const std::vector<std::string>& words) {
       return 0;
     }
     const auto backend = make_host_backend(request->host);
-    (void)run_suite(*backend, standard_plan(request->size, request->host.ranks), request->suite);
+    (void)run_suite(*backend, host_plan(request->size, request->host.ranks), request->suite);
     return 0;
   } catch (const WrongUse& error) {
     return complain(kWrongInput, error.what());

@@ -56,34 +56,34 @@ class GemmWork {
   Buffer a_, b_, c_;
 };
 
-/// The kernel alone, as one rank of a single-rank Ulysses would call it.
+/// The kernel alone, as one rank of a single-rank Ulysses would call it. Queries and keys are the same tokens.
 class AttentionWork {
  public:
   AttentionWork(const AttentionProbe& probe, const Transport&)
       : probe_(probe),
         shape_{probe.heads, probe.kv_heads, probe.head_dim, probe.mask},
-        queries_(static_cast<std::size_t>(probe.tokens * shape_.query_width())),
+        queries_(static_cast<std::size_t>(probe.queries * shape_.query_width())),
         out_gradient_(queries_.size()),
-        keys_(static_cast<std::size_t>(probe.tokens * shape_.kv_width())),
+        keys_(static_cast<std::size_t>(probe.queries * shape_.kv_width())),
         values_(keys_.size()),
         out_(queries_.size()),
         queries_gradient_(queries_.size()),
         keys_gradient_(keys_.size()),
         values_gradient_(keys_.size()),
-        log_sum_exp_(static_cast<std::size_t>(probe.tokens * probe.heads)),
+        log_sum_exp_(static_cast<std::size_t>(probe.queries * probe.heads)),
         sum_(log_sum_exp_.size()),
         delta_(log_sum_exp_.size()) {
-    fill_input(Tensor::queries, 0, probe.tokens, shape_.query_width(), queries_.data());
-    fill_input(Tensor::keys, 0, probe.tokens, shape_.kv_width(), keys_.data());
-    fill_input(Tensor::values, 0, probe.tokens, shape_.kv_width(), values_.data());
-    fill_input(Tensor::out_gradient, 0, probe.tokens, shape_.query_width(), out_gradient_.data());
-    if (probe.direction == kernel::Direction::backward) {
+    fill_input(Tensor::queries, 0, probe.queries, shape_.query_width(), queries_.data());
+    fill_input(Tensor::keys, 0, probe.queries, shape_.kv_width(), keys_.data());
+    fill_input(Tensor::values, 0, probe.queries, shape_.kv_width(), values_.data());
+    fill_input(Tensor::out_gradient, 0, probe.queries, shape_.query_width(), out_gradient_.data());
+    if (probe.pass == Pass::backward) {
       forward();
     }
   }
 
   void run() {
-    if (probe_.direction == kernel::Direction::forward) {
+    if (probe_.pass == Pass::forward) {
       forward();
     } else {
       backward();
@@ -91,20 +91,20 @@ class AttentionWork {
   }
 
   [[nodiscard]] std::vector<ErrorNorm> errors() const {
-    const ReferenceAttention reference = reference_attention(shape_, probe_.tokens);
-    if (probe_.direction == kernel::Direction::forward) {
-      return {error_norm(out_.data(), reference.out, 0, probe_.tokens, shape_.query_width())};
+    const ReferenceAttention reference = reference_attention(shape_, probe_.queries);
+    if (probe_.pass == Pass::forward) {
+      return {error_norm(out_.data(), reference.out, 0, probe_.queries, shape_.query_width())};
     }
-    return {error_norm(queries_gradient_.data(), reference.queries_gradient, 0, probe_.tokens, shape_.query_width()),
-            error_norm(keys_gradient_.data(), reference.keys_gradient, 0, probe_.tokens, shape_.kv_width()),
-            error_norm(values_gradient_.data(), reference.values_gradient, 0, probe_.tokens, shape_.kv_width())};
+    return {error_norm(queries_gradient_.data(), reference.queries_gradient, 0, probe_.queries, shape_.query_width()),
+            error_norm(keys_gradient_.data(), reference.keys_gradient, 0, probe_.queries, shape_.kv_width()),
+            error_norm(values_gradient_.data(), reference.values_gradient, 0, probe_.queries, shape_.kv_width())};
   }
 
  private:
-  [[nodiscard]] ConstTokens all(const Buffer& buffer) const { return {buffer.data(), probe_.tokens, 0}; }
+  [[nodiscard]] ConstTokens all(const Buffer& buffer) const { return {buffer.data(), probe_.queries, 0}; }
 
   void forward() {
-    const Tokens out{out_.data(), probe_.tokens, 0};
+    const Tokens out{out_.data(), probe_.queries, 0};
     const SoftmaxState state{log_sum_exp_, sum_};
     start_forward(shape_, out, state);
     attention_forward(shape_, all(queries_), all(keys_), all(values_), out, state);
@@ -173,6 +173,8 @@ class CollectiveWork {
         return reduce_scatter(*transport_, send_, receive_, work_);
       case Collective::send_recv:
         return shift(*transport_, send_, receive_);
+      default:
+        ULYSIM_CHECK(false, "the host has no {}", info_of(collective_).name);
     }
   }
 
@@ -194,6 +196,9 @@ class CollectiveWork {
           for (std::size_t r = 0; r < ranks_; ++r) {
             reference[i] += sent(r, rank * block_ + i);
           }
+          break;
+        default:
+          ULYSIM_CHECK(false, "the host has no {}", info_of(collective_).name);
       }
     }
     return {error_norm(receive_.data(), reference, 0, 1, static_cast<std::int64_t>(receive_.size()))};

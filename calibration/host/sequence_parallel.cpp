@@ -12,6 +12,9 @@ std::unique_ptr<LayerAttention> make_layer(const LayerProbe& probe, Transport& t
 }
 
 std::string refusal(const LayerProbe& probe, int ranks) {
+  if (probe.scheme == Scheme::gathered || probe.pass != Pass::both) {
+    return "only whole layers of Ulysses and ring attention run here, forward and backward";
+  }
   if (probe.kv_heads < 1 || probe.heads % probe.kv_heads != 0) {
     return fmt::format("{} heads do not divide by {} KV heads", probe.heads, probe.kv_heads);
   }

@@ -85,14 +85,14 @@ ImportedFile read_any(std::string_view text, const std::string& file, const Impo
 }
 
 /// Wide enough for anything that was ever measured; arithmetic on it stays finite.
-bool is_sane(const Measurement& sample) {
+bool is_sane(const Sample& sample) {
   constexpr double kLeast = 1e-12;
   constexpr double kMost = 1e12;
   const auto good = [&](const std::optional<double>& value) {
     return !value || *value == 0.0 || (*value >= kLeast && *value <= kMost);
   };
-  return sample.seconds >= kLeast && sample.seconds <= kMost && good(sample.bus_bandwidth_gb_s) &&
-         good(sample.tflops) && good(sample.spread);
+  return sample.seconds >= kLeast && sample.seconds <= kMost && good(rate_of(sample)) && good(sample.spread) &&
+         good(sample.clock_mhz) && good(sample.power_w);
 }
 
 std::string read_file(const std::string& path) {

@@ -1,45 +1,22 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "calibration/import/machine.h"
-#include "hw_models/kernel/kernel.h"
+#include "calibration/samples/table.h"
 
 namespace ulysim::calibration {
-
-/// One size of one collective, as nccl-tests defines them: `bytes` is the larger of what a rank sends and receives.
-struct CollectiveRun {
-  std::string collective{};
-  std::int64_t ranks{};
-  std::int64_t bytes{};
-  bool in_place{};
-};
-
-/// A row of the one table of samples, whatever it was read from.
-struct Measurement {
-  std::variant<CollectiveRun, kernel::Gemm> what{};
-  double seconds{};                            ///< median, or the mean that the source prints
-  std::optional<double> bus_bandwidth_gb_s{};  ///< of a collective; as printed where it is
-  std::optional<double> tflops{};              ///< of a GEMM
-  std::optional<double> spread{};              ///< relative
-  std::int64_t runs{1};                        ///< that the source lists; 1 for one printed figure
-  std::string regime{};                        ///< "burst", "sustained"; empty when the source does not say
-  std::string gpu{};                           ///< empty when the source does not name it
-  std::string source{};                        ///< of a table with a column of that name
-};
 
 /// What one file held, and how it was understood.
 struct ImportedFile {
   std::string name{};    ///< without folders
   std::string format{};  ///< "nccl-tests text", "Kineto trace" …
-  std::vector<Measurement> samples{};
+  std::vector<Sample> samples{};
   std::optional<Machine> machine{};
   std::string collective{};       ///< where the file is of one collective
   std::string collective_from{};  ///< what said so
@@ -51,12 +28,6 @@ struct ImportedFile {
   std::int64_t incomplete_rows{};  ///< skipped, the last one of a truncated file not among them
   bool truncated{};                ///< the file ends within a row
   std::vector<std::string> notes{};
-};
-
-/// What a file does not say and its owner knows. A file that says otherwise is refused.
-struct ImportHints {
-  std::optional<std::string> collective{};
-  std::optional<std::int64_t> ranks{};
 };
 
 /// Finds out what `text` is and reads it. `file` names it in messages. Throws InputError, each mistake with its line,

@@ -216,36 +216,6 @@ void check_half(const Half& half, const NcclRow& row, double factor, const Locat
 
 }  // namespace
 
-Ratio ratio_of(const Printed& busbw, const Printed& algbw) {
-  const double low = std::max(busbw.value - busbw.half, 0.0) / (algbw.value + algbw.half);
-  const double high = algbw.value > algbw.half ? (busbw.value + busbw.half) / (algbw.value - algbw.half) : 1e300;
-  return {.low = low, .high = high};
-}
-
-std::optional<RankEstimate> ranks_from(const Ratio& ratio) {
-  // 2(n−1)/n = r, so n = 2/(2−r).
-  if (ratio.low > ratio.high || ratio.low >= 2.0 || ratio.high >= 2.0 || ratio.low < 0.5) {
-    return std::nullopt;
-  }
-  const double most = 2.0 / (2.0 - ratio.high);
-  if (most > 1e7) {
-    return std::nullopt;
-  }
-  RankEstimate out{.low = static_cast<std::int64_t>(std::ceil(2.0 / (2.0 - ratio.low) - 1e-9)),
-                   .high = static_cast<std::int64_t>(std::floor(most + 1e-9))};
-  if (out.low > out.high || static_cast<double>(out.high) > 1.25 * static_cast<double>(out.low)) {
-    return std::nullopt;
-  }
-  for (std::int64_t power = std::int64_t{1} << 24; power >= 1; power /= 2) {
-    const std::int64_t multiple = out.high / power * power;
-    if (multiple >= out.low && multiple > 0) {
-      out.ranks = multiple;
-      return out;
-    }
-  }
-  return std::nullopt;
-}
-
 void add_samples(const NcclTable& table, const ImportHints& hints, const std::string& file, ImportedFile& out,
                  Diagnostics& diagnostics) {
   const Location start{.file = file, .line = table.line, .column = 1};
@@ -271,14 +241,13 @@ void add_samples(const NcclTable& table, const ImportHints& hints, const std::st
             at, fmt::format("the collective gave wrong results ({}): nothing to calibrate from", *half->wrong));
       }
       check_half(*half, row, factor, at, diagnostics);
-      out.samples.push_back({.what = CollectiveRun{.collective = std::string(what->collective->name),
-                                                   .ranks = ranks->ranks,
-                                                   .bytes = row.size,
-                                                   .in_place = in_place},
-                             .seconds = half->time_us.value / 1e6,
-                             .bus_bandwidth_gb_s = half->busbw.value,
-                             .spread = half->cv_pct ? std::optional(*half->cv_pct / 100.0) : std::nullopt,
-                             .gpu = table.gpu});
+      out.samples.push_back(
+          {.probe = CollectiveProbe{.collective = what->collective->id, .bytes = row.size, .in_place = in_place},
+           .gpu = table.gpu,
+           .ranks = ranks->ranks,
+           .seconds = half->time_us.value / 1e6,
+           .printed_rate = half->busbw.value,
+           .spread = half->cv_pct ? std::optional(*half->cv_pct / 100.0) : std::nullopt});
     };
     add(row.out_of_place, false);
     add(row.in_place, true);

@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "calibration/import/collective.h"
 #include "calibration/import/import.h"
-#include "calibration/import/text.h"
+#include "calibration/samples/collective.h"
+#include "calibration/samples/rank_estimate.h"
+#include "calibration/samples/text.h"
 #include "sim/base/diagnostics.h"
 
 namespace ulysim::calibration {
@@ -50,22 +51,6 @@ struct NcclTable {
 /// must not be used goes to `diagnostics`.
 void add_samples(const NcclTable& table, const ImportHints& hints, const std::string& file, ImportedFile& out,
                  Diagnostics& diagnostics);
-
-/// Bus bandwidth over algorithm bandwidth of an all-reduce, as ranks: the interval that all rows allow, and the number
-/// in it that is divisible by the highest power of two. Absent when the rows contradict each other or leave more than
-/// a quarter open.
-struct RankEstimate {
-  std::int64_t ranks{};
-  std::int64_t low{};
-  std::int64_t high{};
-};
-/// One row's ratio.
-struct Ratio {
-  double low{};
-  double high{};
-};
-[[nodiscard]] Ratio ratio_of(const Printed& busbw, const Printed& algbw);
-[[nodiscard]] std::optional<RankEstimate> ranks_from(const Ratio& ratio);
 
 /// What `calibrate import` reads. Text of every generation of nccl-tests, perhaps prefixed by a launcher.
 [[nodiscard]] ImportedFile import_nccl_text(std::string_view text, const std::string& file, const ImportHints& hints);

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "calibration/import/readers.h"
-#include "calibration/import/text.h"
+#include "calibration/samples/text.h"
 #include "sim/base/diagnostics.h"
 
 namespace ulysim::calibration {

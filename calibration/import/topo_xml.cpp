@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <map>
+#include <pugixml.hpp>
 #include <set>
 
 #include "calibration/import/readers.h"
-#include "calibration/import/text.h"
-#include "calibration/import/xml.h"
+#include "calibration/samples/text.h"
 #include "sim/base/diagnostics.h"
 
 namespace ulysim::calibration {
@@ -29,6 +29,72 @@ constexpr std::int64_t kFirstNvlink5 = 100;
 constexpr std::size_t kMostDevices = 1024;
 constexpr double kMegabit = 1e3;  // to Gb/s
 
+constexpr std::size_t kMostElements = 100'000;
+constexpr int kMostDepth = 64;
+
+[[noreturn]] void refuse(Location where, std::string message) {
+  throw InputError({{.where = std::move(where), .message = std::move(message)}});
+}
+
+/// pugixml knows offsets into the text.
+Location at_offset(std::string_view text, std::ptrdiff_t offset, const std::string& file) {
+  const std::string_view before = text.substr(0, static_cast<std::size_t>(std::max(offset, std::ptrdiff_t{0})));
+  return {.file = file, .line = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n')), .column = 1};
+}
+
+/// What pugixml reads and a topology file has no use for.
+class Strict final : public pugi::xml_tree_walker {
+ public:
+  Strict(std::string_view text, const std::string& file) : text_(text), file_(&file) {}
+
+  bool for_each(pugi::xml_node& node) override {
+    const auto stop = [&](std::string message) {
+      refuse(at_offset(text_, node.offset_debug(), *file_), std::move(message));
+    };
+    if (node.type() == pugi::node_doctype) {
+      stop("doctypes are not read");
+    }
+    if (++nodes_ > kMostElements || depth() >= kMostDepth) {
+      stop("too many or too deep elements");
+    }
+    roots_ += depth() == 0 && node.type() == pugi::node_element ? 1 : 0;
+    if (roots_ > 1) {
+      stop("a second root element");
+    }
+    std::set<std::string_view> names;
+    for (const pugi::xml_attribute& attribute : node.attributes()) {
+      if (!names.insert(attribute.name()).second) {
+        stop(fmt::format("attribute '{}' stands twice", shown(attribute.name())));
+      }
+    }
+    return true;
+  }
+
+ private:
+  std::string_view text_;
+  const std::string* file_;
+  std::size_t nodes_{};
+  int roots_{};
+};
+
+void parse(std::string_view text, const std::string& file, pugi::xml_document& document) {
+  const pugi::xml_parse_result parsed =
+      document.load_buffer(text.data(), text.size(), pugi::parse_default | pugi::parse_doctype, pugi::encoding_utf8);
+  if (!parsed) {
+    refuse(at_offset(text, parsed.offset, file), fmt::format("no well-formed XML: {}", parsed.description()));
+  }
+  Strict strict(text, file);
+  document.traverse(strict);
+}
+
+std::string_view attribute(const pugi::xml_node& element, const char* name) {
+  return element.attribute(name).value();
+}
+
+std::string_view name_of(const pugi::xml_node& element) {
+  return element.name();
+}
+
 struct Links {
   std::string target{};
   std::int64_t count{};
@@ -38,20 +104,18 @@ struct Links {
 /// Walks down the tree: what hangs under which CPU and which bridge.
 class TopologyReader {
  public:
-  TopologyReader(const std::string& file, ImportedFile& out) : file_(&file), out_(&out) {}
+  TopologyReader(std::string_view text, const std::string& file, ImportedFile& out)
+      : text_(text), file_(&file), out_(&out) {}
 
-  void read(const XmlElement& root) {
-    if (root.name != "system") {
+  void read(const pugi::xml_node& root) {
+    if (name_of(root) != "system") {
       diagnostics_.error(at(root),
-                         fmt::format("<{}> is no NCCL topology, which begins with <system>", shown(root.name)));
+                         fmt::format("<{}> is no NCCL topology, which begins with <system>", shown(root.name())));
       return;
     }
-    for (const XmlElement& child : root.children) {
-      if (child.name != "cpu") {
-        continue;
-      }
-      const auto numa = whole_number(child.attribute("numaid"));
-      sockets_.emplace(child.attribute("numaid"));
+    for (const pugi::xml_node& child : root.children("cpu")) {
+      const auto numa = whole_number(attribute(child, "numaid"));
+      sockets_.emplace(attribute(child, "numaid"));
       descend(child, {.numa = numa});
     }
   }
@@ -94,81 +158,73 @@ class TopologyReader {
     std::optional<std::int64_t> pcie_switch{};
   };
 
-  void descend(const XmlElement& parent, const Place& place) {
-    for (const XmlElement& child : parent.children) {
-      if (child.name == "pci") {
+  void descend(const pugi::xml_node& parent, const Place& place) {
+    for (const pugi::xml_node& child : parent.children()) {
+      if (name_of(child) == "pci") {
         pci(child, place);
-      } else if (child.name == "nic") {
-        for (const XmlElement& net : child.children) {
-          if (net.name == "net") {
-            add_nic(net, place);
-          }
+      } else if (name_of(child) == "nic") {
+        for (const pugi::xml_node& net : child.children("net")) {
+          add_nic(net, place);
         }
       }
     }
   }
 
-  void pci(const XmlElement& pci, Place place) {
-    const std::string_view kind = pci.attribute("class");
+  void pci(const pugi::xml_node& pci, Place place) {
+    const std::string_view kind = attribute(pci, "class");
     const auto is = [&](std::string_view wanted) { return kind.starts_with(wanted); };
-    const bool gpu_inside = std::any_of(pci.children.begin(), pci.children.end(),
-                                        [](const XmlElement& child) { return child.name == "gpu"; });
-    const std::string_view vendor = pci.attribute("vendor");
+    const bool gpu_inside = static_cast<bool>(pci.child("gpu"));
+    const bool is_leaf = !pci.first_child();
+    const std::string_view vendor = attribute(pci, "vendor");
     const bool is_nvidia = vendor.empty() || vendor == kNvidia;  // a board's own VGA is no GPU
     if (is(kBridge)) {
       place.pcie_switch = switches_++;
     } else if (gpu_inside || is(kGpu) || (is(kVga) && is_nvidia)) {
       add_gpu(pci, place);
-    } else if ((is(kInfiniband) || is(kEthernet)) && pci.children.empty()) {
-      machine_.nics.push_back({.name = shown(pci.attribute("busid")), .numa = place.numa});
+    } else if ((is(kInfiniband) || is(kEthernet)) && is_leaf) {
+      machine_.nics.push_back({.name = shown(attribute(pci, "busid")), .numa = place.numa});
       nic_switches_.push_back(place.pcie_switch);
-    } else if (kind.empty() && pci.children.empty()) {
+    } else if (kind.empty() && is_leaf) {
       ++unclassed_;
     }
     descend(pci, place);
   }
 
-  void add_nic(const XmlElement& net, const Place& place) {
-    MachineNic nic{.name = shown(net.attribute("name")), .numa = place.numa};
-    if (const auto megabit = whole_number(net.attribute("speed")); megabit && *megabit > 0) {
+  void add_nic(const pugi::xml_node& net, const Place& place) {
+    MachineNic nic{.name = shown(attribute(net, "name")), .numa = place.numa};
+    if (const auto megabit = whole_number(attribute(net, "speed")); megabit && *megabit > 0) {
       nic.gbit_s = static_cast<double>(*megabit) / kMegabit;
     }
     machine_.nics.push_back(std::move(nic));
     nic_switches_.push_back(place.pcie_switch);
   }
 
-  void add_gpu(const XmlElement& pci, const Place& place) {
-    const std::string bus = shown(pci.attribute("busid"));
+  void add_gpu(const pugi::xml_node& pci, const Place& place) {
+    const std::string bus = shown(attribute(pci, "busid"));
     machine_.gpus.push_back({.name = bus, .numa = place.numa, .pcie_switch = place.pcie_switch});
     links_.emplace_back();
-    const auto words = words_of(pci.attribute("link_speed"));
+    const auto words = words_of(attribute(pci, "link_speed"));
     const auto speed = words.empty() ? std::nullopt : printed_number(words.front());
-    const auto width = whole_number(pci.attribute("link_width"));
+    const auto width = whole_number(attribute(pci, "link_width"));
     if (speed && width && *width > 0 && *width <= 32) {
       machine_.pcie_gt_s = speed->value;
       machine_.pcie_width = *width;
     }
-    for (const XmlElement& gpu : pci.children) {
-      if (gpu.name != "gpu") {
-        continue;
-      }
+    for (const pugi::xml_node& gpu : pci.children("gpu")) {
       described_ = true;
-      if (const auto sm = whole_number(gpu.attribute("sm"))) {
+      if (const auto sm = whole_number(attribute(gpu, "sm"))) {
         sm_ = *sm;
         out_->gpu = fmt::format("sm_{}", *sm);
       }
-      for (const XmlElement& link : gpu.children) {
-        const auto count = whole_number(link.attribute("count"));
-        if (link.name != "nvlink") {
-          continue;
-        }
+      for (const pugi::xml_node& link : gpu.children("nvlink")) {
+        const auto count = whole_number(attribute(link, "count"));
         if (!count || *count < 1 || *count > 64) {
           diagnostics_.error(at(link), "an nvlink needs a count of 1 to 64");
           continue;
         }
-        links_.back().push_back({.target = shown(link.attribute("target")),
+        links_.back().push_back({.target = shown(attribute(link, "target")),
                                  .count = *count,
-                                 .to_switch = link.attribute("tclass").starts_with(kNvSwitch)});
+                                 .to_switch = attribute(link, "tclass").starts_with(kNvSwitch)});
       }
     }
   }
@@ -223,10 +279,11 @@ class TopologyReader {
     }
   }
 
-  [[nodiscard]] Location at(const XmlElement& element) const {
-    return {.file = *file_, .line = element.line, .column = 1};
+  [[nodiscard]] Location at(const pugi::xml_node& element) const {
+    return at_offset(text_, element.offset_debug(), *file_);
   }
 
+  std::string_view text_;
   const std::string* file_;
   ImportedFile* out_;
   Diagnostics diagnostics_;
@@ -245,8 +302,10 @@ class TopologyReader {
 
 ImportedFile import_topo_xml(std::string_view text, const std::string& file) {
   ImportedFile out{.format = "NCCL topology"};
-  TopologyReader reader(file, out);
-  reader.read(parse_xml(text, file));
+  pugi::xml_document document;
+  parse(text, file, document);
+  TopologyReader reader(text, file, out);
+  reader.read(document.document_element());
   reader.finish();
   return out;
 }

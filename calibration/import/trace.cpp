@@ -1,18 +1,18 @@
 // Traces of the PyTorch profiler (pytorch/kineto libkineto/src/output_json.cpp): kernels of collectives carry what was
-// sent ("Collective name", "In msg nelems", "Group size"), GEMMs take their shape from the operator that launched them
-// ("Input Dims", with record_shapes=True). A trace may hold a gigabyte, so events are cut out of the text one by one
-// and only telling ones are parsed.
+// sent ("Collective name", "In msg nelems", "Group size"), GEMMs and attention take their shape from the operator that
+// launched them ("Input Dims" and "Concrete Inputs", with record_shapes=True). A trace may hold a gigabyte, so events
+// are cut out of the text one by one and only telling ones are parsed.
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <tuple>
 
-#include "calibration/import/collective.h"
 #include "calibration/import/readers.h"
-#include "calibration/import/text.h"
+#include "calibration/import/trace_operators.h"
+#include "calibration/samples/collective.h"
+#include "calibration/samples/statistics.h"
+#include "calibration/samples/text.h"
 #include "sim/base/diagnostics.h"
 #include "sim/config/document.h"
 
@@ -22,7 +22,6 @@ namespace {
 using config::Node;
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
-constexpr std::int64_t kMostSide = std::int64_t{1} << 40;
 constexpr double kLeastMicroseconds = 1e-3;
 
 /// Walks through JSON text without recursion: values are jumped over, brackets counted, strings respected.
@@ -44,6 +43,10 @@ class Cursor {
   }
   /// The text of the value that starts here; shorter than a value when the text ends within it.
   std::string_view value() {
+    if (at_end()) {
+      ended_ = false;
+      return {};
+    }
     const std::size_t begin = at_;
     std::int64_t depth = 0;
     do {
@@ -85,45 +88,10 @@ class Cursor {
   bool ended_{true};
 };
 
-struct CollectiveKey {
-  std::string collective{};
-  std::int64_t ranks{};
-  std::int64_t bytes{};
-  bool operator<(const CollectiveKey& other) const {
-    return std::tie(collective, ranks, bytes) < std::tie(other.collective, other.ranks, other.bytes);
-  }
-};
-struct GemmKey {
-  std::int64_t m{};
-  std::int64_t n{};
-  std::int64_t k{};
-  std::int64_t batch{1};
-  bool operator<(const GemmKey& other) const {
-    return std::tie(m, n, k, batch) < std::tie(other.m, other.n, other.k, other.batch);
-  }
-};
-
 const std::string& text_of(const Node* node, std::string_view key) {
   static const std::string kNone;
   const Node* found = node == nullptr ? nullptr : node->find(key);
   return found == nullptr ? kNone : found->text;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2.0;
-}
-
-/// Median distance from the median, relative: one straggler does not make it wide.
-double spread(const std::vector<double>& values) {
-  const double centre = median(values);
-  std::vector<double> distances;
-  distances.reserve(values.size());
-  for (const double value : values) {
-    distances.push_back(std::abs(value - centre));
-  }
-  return median(std::move(distances)) / centre;
 }
 
 /// "[4, 4, 4]" is even, as is "[]"; "[4, 8]" is not.
@@ -141,39 +109,6 @@ bool is_even(std::string_view splits) {
     }
   }
   return true;
-}
-
-std::vector<std::int64_t> dims_of(const Node& node) {
-  std::vector<std::int64_t> dims;
-  for (const Node& item : node.items) {
-    const auto dim = whole_number(item.text);
-    dims.push_back(dim && *dim <= kMostSide ? *dim : 0);
-  }
-  return dims;
-}
-
-/// Of aten::mm, aten::addmm and aten::bmm in bf16.
-std::optional<GemmKey> gemm_of(const Node& event) {
-  const std::string& name = text_of(&event, "name");
-  const std::size_t first = name == "aten::mm" || name == "aten::bmm" ? 0 : 1;
-  if (first == 1 && name != "aten::addmm") {
-    return std::nullopt;
-  }
-  const Node* args = event.find("args");
-  const Node* dims = args == nullptr ? nullptr : args->find("Input Dims");
-  const Node* types = args == nullptr ? nullptr : args->find("Input type");
-  if (dims == nullptr || types == nullptr || dims->items.size() < first + 2 || types->items.size() < first + 2 ||
-      !types->items[first].text.ends_with("BFloat16")) {
-    return std::nullopt;
-  }
-  const auto a = dims_of(dims->items[first]);
-  const auto b = dims_of(dims->items[first + 1]);
-  const std::size_t rank = name == "aten::bmm" ? 3 : 2;
-  if (a.size() != rank || b.size() != rank || a[rank - 1] != b[rank - 2]) {
-    return std::nullopt;
-  }
-  const GemmKey key{.m = a[rank - 2], .n = b[rank - 1], .k = a[rank - 1], .batch = rank == 3 ? a[0] : 1};
-  return std::min({key.m, key.n, key.k, key.batch}) > 0 ? std::optional(key) : std::nullopt;
 }
 
 class TraceReader {
@@ -220,28 +155,13 @@ class TraceReader {
   }
 
   void finish(Diagnostics& diagnostics) {
-    for (const auto& [id, key] : gemms_) {
+    for (const auto& [id, probe] : operators_) {
       if (const auto kernels = kernels_.find(id); kernels != kernels_.end()) {
-        gemm_times_[key].push_back(kernels->second);
+        times_of(probe, 1).push_back(kernels->second);
       }
     }
-    for (const auto& [key, times] : collective_times_) {
-      const CollectiveInfo& info = *find_collective(key.collective);
-      const double seconds = median(times);
-      const double rate = static_cast<double>(key.bytes) / seconds / 1e9 * bus_factor(info, key.ranks);
-      add({.what = CollectiveRun{.collective = key.collective, .ranks = key.ranks, .bytes = key.bytes},
-           .seconds = seconds,
-           .bus_bandwidth_gb_s = rate},
-          times);
-    }
-    for (const auto& [key, times] : gemm_times_) {
-      const double seconds = median(times);
-      const double flops = 2.0 * static_cast<double>(key.m) * static_cast<double>(key.n) * static_cast<double>(key.k) *
-                           static_cast<double>(key.batch);
-      add({.what = kernel::Gemm{.m = key.m, .n = key.n, .k = key.k, .batch = key.batch},
-           .seconds = seconds,
-           .tflops = flops / seconds / 1e12},
-          times);
+    for (const Series& series : series_) {
+      add(series);
     }
     tell(diagnostics);
   }
@@ -268,8 +188,8 @@ class TraceReader {
     const std::string& category = text_of(&*node, "cat");
     const std::string& id = text_of(args, "External id");
     if (category == "cpu_op") {
-      if (const auto key = gemm_of(*node); key && !id.empty()) {
-        gemms_.insert_or_assign(id, *key);
+      if (const auto probe = probe_of_operator(*node); probe && !id.empty()) {
+        operators_.insert_or_assign(id, *probe);
       }
       return;
     }
@@ -280,7 +200,7 @@ class TraceReader {
     if (const std::string& name = text_of(args, "Collective name"); !name.empty()) {
       collective(name, *args, micro->value / 1e6);
     } else if (!id.empty()) {
-      kernels_[id] += micro->value / 1e6;  // split-K: several kernels are one product
+      kernels_[id] += micro->value / 1e6;  // split-K, a backward pass: several kernels are one operator
     }
   }
 
@@ -296,17 +216,33 @@ class TraceReader {
     } else if (!is_even(text_of(&args, "In split size")) || !is_even(text_of(&args, "Out split size"))) {
       ++uneven_;
     } else {
-      collective_times_[{.collective = std::string(info->name), .ranks = *ranks, .bytes = elements * *element}]
-          .push_back(seconds);
+      times_of(CollectiveProbe{.collective = info->id, .bytes = elements * *element}, *ranks).push_back(seconds);
+      any_collective_ = true;
     }
   }
 
-  void add(Measurement sample, const std::vector<double>& times) {
-    sample.spread = times.size() > 1 ? std::optional(spread(times)) : std::nullopt;
-    sample.runs = static_cast<std::int64_t>(times.size());
-    sample.gpu = out_->gpu;
-    out_->rows += sample.runs;
-    out_->samples.push_back(std::move(sample));
+  struct Series {
+    Probe probe{};
+    std::int64_t ranks{};
+    std::vector<double> seconds{};
+  };
+
+  std::vector<double>& times_of(const Probe& probe, std::int64_t ranks) {
+    const auto found = std::find_if(series_.begin(), series_.end(),
+                                    [&](const Series& one) { return one.probe == probe && one.ranks == ranks; });
+    return (found != series_.end() ? *found : series_.emplace_back(Series{.probe = probe, .ranks = ranks})).seconds;
+  }
+
+  void add(const Series& series) {
+    const Summary summary = summary_of(series.seconds);
+    const auto runs = static_cast<std::int64_t>(series.seconds.size());
+    out_->rows += runs;
+    out_->samples.push_back({.probe = series.probe,
+                             .gpu = out_->gpu,
+                             .ranks = series.ranks,
+                             .seconds = summary.median,
+                             .spread = runs > 1 ? std::optional(summary.spread) : std::nullopt,
+                             .runs = runs});
   }
 
   void tell(Diagnostics& diagnostics) {
@@ -318,26 +254,27 @@ class TraceReader {
     note(unusable_, "collectives without a known name, size or group: skipped");
     note(uneven_, "all-to-alls with uneven splits: skipped");
     note(unnamed_, "NCCL events without PyTorch's metadata: skipped");
-    if (!collective_times_.empty()) {
+    if (any_collective_) {
       out_->notes.emplace_back("a collective's kernel also waits for the slowest rank: these times are upper bounds");
     }
     for (const Diagnostic& found : broken_.list()) {
       diagnostics.error(found.where, found.message);
     }
     if (out_->samples.empty() && diagnostics.empty()) {
-      diagnostics.error({.file = *file_, .line = 1, .column = 1},
-                        "no kernel of a collective with its size, and no bf16 GEMM with its shape: profile with "
-                        "record_shapes=True, on GPUs, with a PyTorch that writes 'Collective name'");
+      diagnostics.error(
+          {.file = *file_, .line = 1, .column = 1},
+          "no kernel of a collective with its size, and no bf16 GEMM or attention with its shape: profile with "
+          "record_shapes=True, on GPUs, with a PyTorch that writes 'Collective name'");
     }
   }
 
   const std::string* file_;
   ImportedFile* out_;
   Diagnostics broken_;
-  std::map<CollectiveKey, std::vector<double>> collective_times_;
-  std::map<GemmKey, std::vector<double>> gemm_times_;
-  std::map<std::string, GemmKey> gemms_;
+  std::vector<Series> series_;
+  std::map<std::string, Probe> operators_;
   std::map<std::string, double> kernels_;
+  bool any_collective_{};
   std::int64_t unusable_{};
   std::int64_t uneven_{};
   std::int64_t unnamed_{};

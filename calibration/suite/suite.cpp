@@ -3,76 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <map>
 
-#include "calibration/suite/probe_text.h"
-#include "calibration/suite/statistics.h"
+#include "calibration/samples/statistics.h"
 #include "sim/base/check.h"
-#include "sim/base/diagnostics.h"
 
 namespace ulysim::calibration {
 namespace {
 
-namespace fs = std::filesystem;
-
-/// The samples file: rows are appended and flushed one by one.
-class SampleFile {
- public:
-  SampleFile(const fs::path& path, Existing existing) : path_(path) {
-    if (fs::exists(path)) {
-      if (existing == Existing::refuse) {
-        throw InputError({{.where = {.file = path.string()}, .message = "exists; pass --resume to go on with it"}});
-      }
-      std::vector<ProbeSample> samples = load_probe_samples(path);
-      for (ProbeSample& sample : samples) {
-        keep(std::move(sample));
-      }
-      drop_torn_line();
-    }
-    out_.open(path, std::ios::binary | std::ios::app);
-    if (out_.tellp() == 0) {
-      out_ << sample_header() << '\n';
-    }
-    flush();
-  }
-
-  [[nodiscard]] const ProbeSample* find(const std::string& key) const {
-    const auto found = rows_.find(key);
-    return found == rows_.end() ? nullptr : &found->second;
-  }
-
-  void append(ProbeSample sample) {
-    out_ << sample_row(sample);
-    flush();
-    keep(std::move(sample));
-  }
-
- private:
-  void keep(ProbeSample sample) {
-    std::string key = key_of(sample.probe, sample.ranks, sample.fabric);
-    rows_.insert_or_assign(std::move(key), std::move(sample));
-  }
-
-  void flush() {
-    out_.flush();
-    if (!out_) {
-      throw WorldError(fmt::format("cannot write {}", path_.string()));
-    }
-  }
-
-  void drop_torn_line() const {
-    std::ifstream in(path_, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    const std::size_t last = text.rfind('\n');
-    fs::resize_file(path_, last == std::string::npos ? 0 : last + 1);
-  }
-
-  fs::path path_;
-  std::ofstream out_;
-  std::map<std::string, ProbeSample> rows_;
-};
+constexpr int kDigits = 6;  ///< of a time; no clock here knows more
 
 void say(Progress progress, const std::string& line) {
   if (progress == Progress::on_stderr) {
@@ -80,24 +20,27 @@ void say(Progress progress, const std::string& line) {
   }
 }
 
-std::string label_of(const Probe& probe) {
-  return kind_of(probe) + " " + shape_of(probe);
-}
-
 void check(Backend& backend, const Plan& plan, const SuiteOptions& options) {
   double worst = 0.0;
+  std::size_t passed = 0;
   for (const Probe& probe : plan.check) {
-    const double error = backend.verify(probe);
+    double error = 0.0;
+    try {
+      error = backend.verify(probe);
+    } catch (const ImpossibleProbe& why) {
+      say(options.progress, fmt::format("not checked: {}: {}", describe(probe), why.what()));
+      continue;
+    }
     if (!(error <= options.tolerance)) {
       throw WorldError(
-          fmt::format("{} computes {} wrong: the relative error is {:.2g}, allowed are {:.0g}; nothing "
-                      "was timed",
-                      backend.name(), label_of(probe), error, options.tolerance));
+          fmt::format("{} computes {} wrong: the relative error is {:.2g}, allowed are {:.0g}; nothing was timed",
+                      backend.name(), describe(probe), error, options.tolerance));
     }
     worst = std::max(worst, error);
+    ++passed;
   }
   say(options.progress,
-      fmt::format("{} checks against the reference passed, worst relative error {:.1e}", plan.check.size(), worst));
+      fmt::format("{} checks against the reference passed, worst relative error {:.1e}", passed, worst));
 }
 
 struct Measured {
@@ -122,30 +65,60 @@ Measured measure(Backend& backend, const Probe& probe, const SuiteOptions& optio
   return best;
 }
 
+std::string summary_line(const Sample& sample) {
+  const auto rate = shown_rate(sample);
+  return fmt::format("{}: {:.4g} ms{}, spread {:.1f}%", describe(sample.probe), sample.seconds * 1e3,
+                     rate ? fmt::format(", {:.4g} {}", rate->value, rate->unit) : "",
+                     sample.spread.value_or(0.0) * 100.0);
+}
+
 }  // namespace
 
-std::vector<ProbeSample> run_suite(Backend& backend, const Plan& plan, const SuiteOptions& options) {
+std::vector<Sample> run_suite(Backend& backend, const Plan& plan, const SuiteOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto is_late = [&] {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    return options.seconds && spent.count() > *options.seconds;
+  };
   SampleFile file(options.file, options.existing);
   check(backend, plan, options);
-  std::vector<ProbeSample> samples;
-  const std::string source = fmt::format("{} backend on {}", backend.name(), backend.machine());
+  std::vector<Sample> samples;
+  std::size_t left_out = 0;
   for (std::size_t i = 0; i < plan.measure.size(); ++i) {
-    const Probe& probe = plan.measure[i];
-    const std::string key = key_of(probe, backend.ranks(), backend.fabric());
-    if (file.find(key) == nullptr) {
-      const Measured measured = measure(backend, probe, options);
-      file.append({.probe = probe,
-                   .ranks = backend.ranks(),
-                   .fabric = backend.fabric(),
-                   .seconds = measured.summary.median,
-                   .spread = measured.summary.spread,
-                   .repetitions = measured.repetitions,
-                   .source = source});
-      say(options.progress,
-          fmt::format("[{}/{}] {}: {:.4g} ms, spread {:.1f}%", i + 1, plan.measure.size(), label_of(probe),
-                      measured.summary.median * 1e3, measured.summary.spread * 100.0));
+    Sample sample{.probe = plan.measure[i],
+                  .gpu = backend.machine(),
+                  .ranks = backend.ranks(),
+                  .fabric = backend.fabric(),
+                  .software = backend.software(),
+                  .source = fmt::format("measured by ulysim calibrate run --backend {}", backend.name())};
+    if (const Sample* known = file.find(sample)) {
+      samples.push_back(*known);
+      continue;
     }
-    samples.push_back(*file.find(key));
+    if (is_late()) {
+      ++left_out;
+      continue;
+    }
+    const std::string place = fmt::format("[{}/{}]", i + 1, plan.measure.size());
+    try {
+      const Measured measured = measure(backend, sample.probe, options);
+      const PowerState state = backend.power_state();
+      sample.seconds = rounded(measured.summary.median, kDigits);
+      sample.spread = rounded(measured.summary.spread, 2);
+      sample.runs = measured.repetitions;
+      sample.clock_mhz = state.clock_mhz;
+      sample.power_w = state.power_w;
+    } catch (const ImpossibleProbe& why) {
+      say(options.progress, fmt::format("{} left out: {}: {}", place, describe(sample.probe), why.what()));
+      ++left_out;
+      continue;
+    }
+    file.append(sample);
+    say(options.progress, fmt::format("{} {}", place, summary_line(sample)));
+    samples.push_back(std::move(sample));
+  }
+  if (left_out > 0) {
+    say(options.progress, fmt::format("{} of {} left out", left_out, plan.measure.size()));
   }
   return samples;
 }

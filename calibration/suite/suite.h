@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "calibration/backend.h"
-#include "calibration/suite/sample_table.h"
+#include "calibration/samples/sample_file.h"
 
 namespace ulysim::calibration {
 
@@ -18,12 +18,13 @@ struct Plan {
   std::vector<Probe> measure{};  ///< in this order
 };
 
-/// Products, attention kernels, copies, collectives, and layers for `ranks` (those that the ranks cannot share are
-/// left out). Layers have lengths that no kernel sample has: they are what the fit is held against.
-[[nodiscard]] Plan standard_plan(SuiteSize size, int ranks);
+/// For processes of this machine: products, attention kernels, copies, collectives, and layers for `ranks` (those that
+/// the ranks cannot share are left out). Layers have lengths that no kernel sample has: they are what the fit is held
+/// against.
+[[nodiscard]] Plan host_plan(SuiteSize size, int ranks);
 
-/// An existing samples file: refuse to touch it, or measure only what it lacks.
-enum class Existing : std::uint8_t { refuse, resume };
+/// For GPUs: the shapes of Llama-3 layers, copies within a GPU and across PCIe, every way to exchange among `ranks`.
+[[nodiscard]] Plan cuda_plan(SuiteSize size, int ranks);
 
 enum class Progress : std::uint8_t { silent, on_stderr };
 
@@ -38,11 +39,13 @@ struct SuiteOptions {
   double tolerance{1e-5};    ///< of `check`, and NaN never passes
   double calm_spread{0.05};  ///< above it a measurement is repeated, and the calmest kept
   int tries{3};
+  std::optional<double> seconds{};  ///< after which no new probe is started
 };
 
 /// Checks, then measures what the file lacks and appends each row at once (an interruption loses one measurement).
-/// Returns all rows of the file that belong to the plan, in its order. WorldError when a check fails, a rank dies, or
-/// the file cannot be written; InputError when it exists and cannot be read or resuming was not asked for.
-[[nodiscard]] std::vector<ProbeSample> run_suite(Backend& backend, const Plan& plan, const SuiteOptions& options);
+/// Returns all rows of the file that belong to the plan, in its order; probes that are impossible here, or too late,
+/// are missing. WorldError when a check fails, a rank dies, or the file cannot be written; InputError when it exists
+/// and cannot be read or resuming was not asked for.
+[[nodiscard]] std::vector<Sample> run_suite(Backend& backend, const Plan& plan, const SuiteOptions& options);
 
 }  // namespace ulysim::calibration

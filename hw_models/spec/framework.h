@@ -37,6 +37,19 @@ struct StateBytes {
   Sourced<std::int64_t> offloaded_only{};  ///< 1: the stack has them on the host only
 };
 
+/// Work in fp16: the loss is scaled, and gradients are scaled back and searched for infinities before the update.
+struct LossScaling {
+  Sourced<double> traffic{};  ///< on the GPU, bytes per parameter of the shard and step
+};
+
+/// Adafactor (arXiv 1804.04235). Second moments are rows and columns of a matrix, or as many as there are parameters
+/// where the stack shows it flat shards.
+struct Adafactor {
+  Sourced<double> moments_bytes{};    ///< per parameter of the shard
+  Sourced<double> transient_bytes{};  ///< further GPU memory while it runs, per parameter handled at once
+  Sourced<double> traffic{};          ///< on the GPU, per parameter of the shard and step, clipping included
+};
+
 /// Optimizer states on NVMe (ZeRO-Infinity, arXiv 2104.07857 §5): the host updates them chunk by chunk in pinned
 /// buffers. Bytes per parameter of the shard and step.
 struct OptimizerSwap {
@@ -156,6 +169,7 @@ struct Framework {
   Sourced<GatherUnit> gather_unit{};
   Sourced<double> gathered_weight_bytes{.value = 2};  ///< per element on the wire and while gathered
   Sourced<std::int64_t> last_unit_stays_gathered{};   ///< 1: final norm and head, from forward to backward
+  Sourced<std::int64_t> root_unit_stays_gathered{};   ///< 1: embedding, final norm and head, all through the step
   /// Below ZeRO-3, which always overlaps; 0: reduced after the whole backward, and stage 2, which must reduce as
   /// gradients come, on the stream that computes.
   Sourced<std::int64_t> overlap_gradient_reduction{.value = 1};
@@ -177,6 +191,10 @@ struct Framework {
   Sourced<std::int64_t> ring_gradient_extra_send{.value = 1};  ///< 1: R sends bring dK, dV home; 0: R − 1 do
   Sourced<std::int64_t> ring_repeats_kv{};                     ///< 1: K, V are repeated to the query heads beforehand
   Sourced<std::int64_t> ring_keeps_received{};  ///< 1: every K, V received and every partial output stays to the end
+  Sourced<std::int64_t> ring_overlaps{.value = 1};  ///< 0: kernels wait for each exchange as soon as it is issued
+  /// Of gathered K, V: 1: attention goes on rank by rank and merges, and dK, dV travel round; 0: one call, and a
+  /// reduce-scatter.
+  Sourced<std::int64_t> ring_steps_through_gathered{};
 
   // Bytes per parameter of the shard.
   Sourced<double> weight_bytes{};
@@ -188,6 +206,8 @@ struct Framework {
   Sourced<std::int64_t> optimizer_chunk_elements{.value = 1'000'000'000'000};
   std::optional<StateBytes> bf16_states{};  ///< absent: the stack has none
   std::optional<StateBytes> eight_bit_states{};
+  std::optional<LossScaling> loss_scaling{};  ///< absent: the stack has no fp16
+  std::optional<Adafactor> adafactor{};       ///< absent: the stack has none
   std::optional<OptimizerSwap> optimizer_swap{};
   std::optional<Loading> loading{};
   Sourced<double> host_bytes_per_parameter{};             ///< in host memory with the optimizer offloaded (weights not)
@@ -217,7 +237,8 @@ struct Framework {
   Sourced<Duration> issue_time_per_kernel{};
   Sourced<std::int64_t> pipeline_exchange_drains_host{};  ///< 1: each exchange between stages waits for the device
   Sourced<std::int64_t> pipeline_keeps_outputs{};         ///< 1: the last stage holds all logits until the step ends
-  Sourced<std::int64_t> sync_per_attention{};             ///< times that an attention call drains the stream
+  Sourced<std::int64_t> pipeline_receive_buffers{};  ///< 1: one for each micro-batch and message, kept all the time
+  Sourced<std::int64_t> sync_per_attention{};        ///< times that an attention call drains the stream
   Sourced<Duration> fixed_time_per_micro_step{};
   Sourced<Duration> fixed_time_per_step{};
 

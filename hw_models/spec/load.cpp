@@ -120,6 +120,30 @@ std::string broken_memory(const Node& node) {
   return fmt::format("{} leaves nothing of {}", exact(node.host_memory_reserved.value), exact(node.host_memory.value));
 }
 
+/// A profile that extends another is that one, with what it names in its place, whole.
+config::Node framework_document(const std::filesystem::path& folder, std::string_view name, const Location& asked_at) {
+  config::Node own = load_catalog_file(folder, name, "framework", asked_at);
+  const config::Node* base = own.find("extends");
+  if (base == nullptr) {
+    return own;
+  }
+  config::Node document = load_catalog_file(folder, base->text, "framework", base->where);
+  if (document.find("extends") != nullptr) {
+    throw InputError(
+        {Diagnostic{.where = base->where, .message = fmt::format("'{}' extends another itself", base->text)}});
+  }
+  for (config::Entry& entry : own.entries) {
+    const auto found = std::find_if(document.entries.begin(), document.entries.end(),
+                                    [&](const config::Entry& known) { return known.key == entry.key; });
+    if (found != document.entries.end()) {
+      *found = std::move(entry);
+    } else if (entry.key != "extends") {
+      document.entries.push_back(std::move(entry));
+    }
+  }
+  return document;
+}
+
 }  // namespace
 
 Gpu Catalog::load_gpu(std::string_view name, const Location& asked_at) const {
@@ -202,7 +226,7 @@ Node Catalog::load_node(std::string_view name, const Location& asked_at) const {
 }
 
 Framework Catalog::load_framework(std::string_view name, const Location& asked_at) const {
-  const config::Node document = load_catalog_file(folder_ / "frameworks", name, "framework", asked_at);
+  const config::Node document = framework_document(folder_ / "frameworks", name, asked_at);
   Diagnostics diagnostics;
   Framework framework = read_framework(document, diagnostics);
   framework.name = name;

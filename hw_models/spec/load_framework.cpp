@@ -39,6 +39,16 @@ void read_swap(config::Mapping& map, OptimizerSwap& out) {
   read_sourced(map, "overlap", out.overlap, kFlag);
 }
 
+void read_loss_scaling(config::Mapping& map, LossScaling& out) {
+  read_sourced(map, "traffic", out.traffic, kPerElement);
+}
+
+void read_adafactor(config::Mapping& map, Adafactor& out) {
+  read_sourced(map, "moments_bytes", out.moments_bytes, kPerElement);
+  read_sourced(map, "transient_bytes", out.transient_bytes, kPerElement);
+  read_sourced(map, "traffic", out.traffic, kPerElement);
+}
+
 void read_loading(config::Mapping& map, Loading& out) {
   read_sourced(map, "gpu_model_bytes", out.gpu_model_bytes, kPerElement);
   read_sourced(map, "gpu_shard_bytes", out.gpu_shard_bytes, kPerElement);
@@ -81,6 +91,7 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "gather_unit", out.gather_unit, Words{gather_unit});
   read_sourced_or_default(map, "gathered_weight_bytes", out.gathered_weight_bytes, kPerElement);
   read_sourced_or_default(map, "last_unit_stays_gathered", out.last_unit_stays_gathered, kFlag);
+  read_sourced_or_default(map, "root_unit_stays_gathered", out.root_unit_stays_gathered, kFlag);
   read_sourced_or_default(map, "overlap_gradient_reduction", out.overlap_gradient_reduction, kFlag);
   read_sourced_or_default(map, "overlap_parameter_gather", out.overlap_parameter_gather, kFlag);
   read_sourced_or_default(map, "overlap_tensor_forward", out.overlap_tensor_forward, kFlag);
@@ -93,17 +104,22 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "ring_gradient_extra_send", out.ring_gradient_extra_send, kFlag);
   read_sourced_or_default(map, "ring_repeats_kv", out.ring_repeats_kv, kFlag);
   read_sourced_or_default(map, "ring_keeps_received", out.ring_keeps_received, kFlag);
+  read_sourced_or_default(map, "ring_overlaps", out.ring_overlaps, kFlag);
+  read_sourced_or_default(map, "ring_steps_through_gathered", out.ring_steps_through_gathered, kFlag);
   read_sourced_or_default(map, "optimizer_transient_bytes", out.optimizer_transient_bytes, kPerElement);
   read_sourced_or_default(map, "optimizer_chunk_elements", out.optimizer_chunk_elements, kElements);
   read_sourced_or_default(map, "host_pinned_bytes", out.host_pinned_bytes, kPerElement);
   read_sourced_or_default(map, "host_pinned_chunk_bytes", out.host_pinned_chunk_bytes, kPerElement);
   out.bf16_states = read_group<StateBytes>(map, "bf16_states", read_states);
   out.eight_bit_states = read_group<StateBytes>(map, "eight_bit_states", read_states);
+  out.loss_scaling = read_group<LossScaling>(map, "loss_scaling", read_loss_scaling);
+  out.adafactor = read_group<Adafactor>(map, "adafactor", read_adafactor);
   out.optimizer_swap = read_group<OptimizerSwap>(map, "optimizer_swap", read_swap);
   out.loading = read_group<Loading>(map, "loading", read_loading);
   read_if_there(map, "checkpoint_offload_stash", out.checkpoint_offload_stash, kFew);
   read_sourced_or_default(map, "pipeline_exchange_drains_host", out.pipeline_exchange_drains_host, kFlag);
   read_sourced_or_default(map, "pipeline_keeps_outputs", out.pipeline_keeps_outputs, kFlag);
+  read_sourced_or_default(map, "pipeline_receive_buffers", out.pipeline_receive_buffers, kFlag);
 }
 
 }  // namespace

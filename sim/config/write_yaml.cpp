@@ -22,7 +22,7 @@ bool is_plain(std::string_view text) {
   });
   const bool begins_well = !text.empty() && (is_letter_or_digit(text.front()) || text.front() == '_' ||
                                              (text.size() > 1 && is_letter_or_digit(text[1])));
-  return harmless && begins_well && text != "null" && text != "Null" && text != "NULL";
+  return harmless && begins_well && text.back() != ' ' && text != "null" && text != "Null" && text != "NULL";
 }
 
 /// JSON's double quotes and escapes are YAML's too.

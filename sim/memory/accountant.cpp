@@ -79,7 +79,7 @@ class Accountant {
       for (const workload::Tensor& tensor : block.tensors) {
         Account account{
             .block = &block, .tensor = &tensor, .persistent = tensor.persistent && !tensor.shared ? held : 0};
-        if (tensor.loop < 0) {
+        if (tensor.loop < 0 && !tensor.shared) {
           account.bytes = workload::held_bytes(graph_, block.bodies.front(), tensor).value();
         }
         accounts_.push_back(account);

@@ -95,7 +95,7 @@ Options options_of(const PlanEntry& entry) {
   add("micro_batch", fmt::to_string(plan.micro_batch));
   add("gradient_accumulation", fmt::to_string(plan.accumulation));
   add("global_batch", fmt::to_string(plan.global_batch()));
-  add("dtype", "bf16");
+  add("dtype", word_of("training", "dtype", plan.dtype));
   add("gemm_precision", word_of("training", "gemm_precision", plan.gemm_precision));
   add_adapters(entry, options);
   add("attention.implementation", word_of("attention", "implementation", plan.attention));

@@ -28,7 +28,7 @@ const std::vector<Key>& keys() {
       {"training", "micro_batch", {}, {}},
       {"training", "gradient_accumulation", {}, {}},
       {"training", "global_batch", {}, {}},
-      {"training", "dtype", {"bf16"}, {"fp16", "fp32"}},
+      {"training", "dtype", {"bf16", "fp16", "fp32"}, {}},
       {"training", "gemm_precision", {"bf16", "fp8", "mxfp8", "nvfp4"}, {}},
       {"training", "trainable", {"all"}, {}},
       {"training", "base_precision", {"bf16", "nf4"}, {"int8", "fp4"}},
@@ -77,16 +77,16 @@ const std::vector<Key>& keys() {
 
       {"recompute", "layers", {}, {}},
 
-      {"optimizer", "name", {"adamw", "adam", "sgd", "lion", "muon"}, {"adafactor"}},
+      {"optimizer", "name", {"adamw", "adam", "sgd", "lion", "muon", "adafactor"}, {}},
       {"optimizer", "states", {"fp32", "bf16", "8bit"}, {"fp16"}},
       {"optimizer", "offload", {"none", "cpu", "nvme"}, {}},
 
       {"plan", "name", {}, {}},
-      {"plan", "tensor", {}, {}},
-      {"plan", "ulysses", {}, {}},
-      {"plan", "ring", {}, {}},
-      {"plan", "data", {}, {}},
-      {"plan", "pipeline", {}, {}},
+      {"plan", "tensor", {"all"}, {}},
+      {"plan", "ulysses", {"all"}, {}},
+      {"plan", "ring", {"all"}, {}},
+      {"plan", "data", {"all"}, {}},
+      {"plan", "pipeline", {"all"}, {}},
       {"plan", "expert", {}, {}},
       {"plan", "ring_layout", {"contiguous", "zigzag", "striped"}, {}},
       {"plan", "ring_exchange", {"p2p", "all-gather"}, {}},
@@ -96,6 +96,16 @@ const std::vector<Key>& keys() {
       {"plan", "data_replicate", {}, {}},
       {"plan", "head_chunks", {}, {}},
       {"plan", "sequence_chunk", {}, {}},
+
+      {"sweep", "sweep", {}, {}},
+      {"sweep", "base", {}, {}},
+      {"sweep", "axes", {}, {}},
+      {"sweep", "plans", {}, {}},
+
+      {"range", "from", {}, {}},
+      {"range", "to", {}, {}},
+      {"range", "step", {}, {}},
+      {"range", "factor", {}, {}},
   };
   return table;
 }

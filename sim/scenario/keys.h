@@ -6,10 +6,10 @@
 
 namespace ulysim::scenario {
 
-/// One key of a scenario file. The loader reads no key that is not in the table and asks for every one that is;
-/// the JSON Schema is held to the same table by a test.
+/// One key of a scenario or a sweep file. The loader reads no key that is not in the table and asks for every one that
+/// is; the JSON Schema is held to the same table by a test.
 struct Key {
-  std::string_view section{};  ///< "scenario" (the top), "cluster", "network", "training", "attention" …
+  std::string_view section{};  ///< "scenario" (the top), "cluster", "network", "training", "sweep" …
   std::string_view name{};
   std::vector<std::string> words{};    ///< what may stand there, where it is one of a few words
   std::vector<std::string> not_yet{};  ///< words that are understood and refused as not yet supported

@@ -1,13 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
-#include "hw_models/spec/load.h"
 #include "sim/config/mapping.h"
 #include "sim/config/write_yaml.h"
+#include "sim/scenario/library.h"
 #include "sim/scenario/override.h"
 #include "sim/scenario/plans.h"
+#include "sim/scenario/read.h"
 #include "sim/scenario/resources.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/section.h"
@@ -21,21 +23,16 @@ using config::Node;
 
 constexpr std::size_t kMostPlans = 1000;
 
-struct Source {
-  fs::path folder{};  ///< relative model paths count from here
-  std::string fallback_name{};
-};
-
 /// Reads frameworks by name, each once: a mistake in one is told once, however many plans use it.
 class Frameworks {
  public:
-  explicit Frameworks(const spec::Catalog& catalog) : catalog_(&catalog) {}
+  explicit Frameworks(Library& library) : library_(&library) {}
 
   spec::Framework get(const Training& training, Diagnostics& diagnostics) {
     const auto [entry, added] = loaded_.try_emplace(training.framework);
     if (added) {
       try {
-        entry->second = catalog_->load_framework(training.framework, training.framework_at);
+        entry->second = library_->framework(training.framework, training.framework_at);
       } catch (const InputError& error) {
         add_all(error, diagnostics);
       }
@@ -44,11 +41,12 @@ class Frameworks {
   }
 
  private:
-  const spec::Catalog* catalog_;
+  Library* library_;
   std::map<std::string, spec::Framework> loaded_;
 };
 
-void read_plans(Section& section, const Training& training, const PlanContext& context, Scenario& scenario) {
+void read_plans(Section& section, const Source& source, const Training& training, const PlanContext& context,
+                Scenario& scenario) {
   const auto items = section.items("plans");
   if (items.empty() && section.diagnostics().empty()) {
     section.error("plans", "at least one plan is needed ({} is pure data parallel)");
@@ -58,15 +56,17 @@ void read_plans(Section& section, const Training& training, const PlanContext& c
     return;
   }
   std::map<std::string, std::size_t> named;
-  for (std::size_t i = 0; i < items.size(); ++i) {
+  const std::size_t first = source.only_plan.value_or(0);
+  const std::size_t end = source.only_plan ? std::min(first + 1, items.size()) : items.size();
+  for (std::size_t i = first; i < end; ++i) {
     const std::size_t before = section.diagnostics().list().size();
     PlanEntry entry = read_plan(*items[i], fmt::format("plans[{}]", i), training, context, section.diagnostics());
     if (section.diagnostics().list().size() == before) {
-      const auto [first, added] = named.try_emplace(entry.plan.name, i);
+      const auto [earlier, added] = named.try_emplace(entry.plan.name, i);
       if (!added) {
         section.diagnostics().error(
             items[i]->where, fmt::format("'plans[{}]': is called '{}' like plans[{}]; drop one, or give it a 'name'", i,
-                                         entry.plan.name, first->second));
+                                         entry.plan.name, earlier->second));
       }
     }
     scenario.plans.push_back(std::move(entry));
@@ -78,38 +78,67 @@ const Node& mapping_or(const Node* node, const Node& empty) {
   return node != nullptr ? *node : empty;
 }
 
-Scenario read(const Node& root, const Source& source, const fs::path& data, Diagnostics& diagnostics) {
-  Section section(root, "", {"scenario"}, diagnostics);
-  const Node empty{.kind = Node::Kind::mapping, .where = root.where};
-  const spec::Catalog catalog(data / "catalog");
+/// nullptr when it cannot be read, which was reported.
+const workload::Transformer* read_model(Section& section, const fs::path& folder, Library& library,
+                                        Scenario& scenario) {
+  const Node* node = section.find("model");
+  if (node == nullptr) {
+    section.error("model", "missing (a name that 'list models' shows, or a path to a config.json)");
+    return nullptr;
+  }
+  const auto name = section.maybe<std::string>("model");
+  if (!name) {
+    return nullptr;
+  }
+  scenario.model_name = *name;
+  try {
+    return &library.model(*name, node->where, folder);
+  } catch (const InputError& error) {
+    add_all(error, section.diagnostics());
+    return nullptr;
+  }
+}
+
+Scenario resolve(Node root, const Source& source, const fs::path& data, const LoadOptions& options) {
+  Diagnostics diagnostics;
+  apply_overrides(root, options.overrides, diagnostics);
+  diagnostics.throw_if_any();
+  Library library(data);
+  Scenario scenario = read_scenario(root, source, library);
+  if (root.find("scenario") == nullptr) {
+    // The name of the file, which the text alone would not know.
+    const Node name{.kind = Node::Kind::scalar, .text = scenario.name, .quoted = true};
+    root.entries.insert(root.entries.begin(), {.key = "scenario", .value = name});
+  }
+  scenario.text = config::write_yaml(root);
+  return scenario;
+}
+
+}  // namespace
+
+Scenario read_scenario(const Node& document, const Source& source, Library& library) {
+  Diagnostics diagnostics;
+  Section section(document, "", {"scenario"}, diagnostics);
+  const Node empty{.kind = Node::Kind::mapping, .where = document.where};
   Scenario scenario;
   scenario.name = section.maybe<std::string>("scenario").value_or(source.fallback_name);
-  if (const auto model = section.maybe<std::string>("model")) {
-    scenario.model_name = *model;
-  } else if (section.find("model") == nullptr) {
-    section.error("model", "missing (a name that 'list models' shows, or a path to a config.json)");
-  }
-  const bool has_model = !scenario.model_name.empty();
-  const auto model = has_model
-                         ? find_model(scenario.model_name, section.find("model")->where,
-                                      {.models = data / "scenarios" / "models", .folder = source.folder}, diagnostics)
-                         : std::nullopt;
-  const auto cluster = read_cluster(mapping_or(section.find("cluster"), empty), catalog, diagnostics);
+  const workload::Transformer* model = read_model(section, source.folder, library, scenario);
+  const auto cluster = read_cluster(mapping_or(section.find("cluster"), empty), library, diagnostics);
   Training training;
   Section training_section(mapping_or(section.find("training"), empty), "training", {"training"}, diagnostics);
   training.framework_at = training_section.where();
   read_training(training_section, training);
   training_section.finish();
-  Frameworks frameworks(catalog);
-  read_plans(section, training,
+  Frameworks frameworks(library);
+  read_plans(section, source, training,
              {.gpus = cluster ? cluster->gpus : 0,
-              .model = model ? &*model : nullptr,
+              .model = model,
               .framework = [&](const Training& t, Diagnostics& d) { return frameworks.get(t, d); }},
              scenario);
   section.finish();
   if (cluster) {
     try {
-      scenario.kernels = cost::find_kernel_profile(catalog.folder(), cluster->gpu);
+      scenario.kernels = library.kernels(cluster->gpu);
     } catch (const InputError& error) {
       add_all(error, diagnostics);
     }
@@ -121,22 +150,6 @@ Scenario read(const Node& root, const Source& source, const fs::path& data, Diag
   scenario.price_per_gpu_hour = cluster->price_per_gpu_hour;
   return scenario;
 }
-
-Scenario resolve(Node root, const Source& source, const fs::path& data, const LoadOptions& options) {
-  Diagnostics diagnostics;
-  apply_overrides(root, options.overrides, diagnostics);
-  diagnostics.throw_if_any();
-  Scenario scenario = read(root, source, data, diagnostics);
-  if (root.find("scenario") == nullptr) {
-    // The name of the file, which the text alone would not know.
-    const Node name{.kind = Node::Kind::scalar, .text = scenario.name, .quoted = true};
-    root.entries.insert(root.entries.begin(), {.key = "scenario", .value = name});
-  }
-  scenario.text = config::write_yaml(root);
-  return scenario;
-}
-
-}  // namespace
 
 Scenario load_scenario(const fs::path& path, const fs::path& data, const LoadOptions& options) {
   return resolve(config::load_file(path), {.folder = path.parent_path(), .fallback_name = path.stem().string()}, data,

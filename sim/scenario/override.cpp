@@ -76,14 +76,17 @@ Node* child(Node& node, const std::string& step, const Location& at, std::string
   return &node.entries.back().value;
 }
 
+bool is_path(const std::vector<std::string>& steps) {
+  return steps.size() <= kMostSteps &&
+         std::none_of(steps.begin(), steps.end(), [](const std::string& step) { return step.empty(); });
+}
+
 void apply(Node& document, const Override& change, Diagnostics& diagnostics) {
   const std::string_view text = change.text;
   const Location at{.file = change.origin, .line = change.number, .column = 1};
   const std::size_t equals = text.find('=');
   const std::string_view path = text.substr(0, equals);
-  const std::vector<std::string> steps = split(path);
-  const bool broken = std::any_of(steps.begin(), steps.end(), [](const std::string& step) { return step.empty(); });
-  if (equals == std::string_view::npos || broken || steps.size() > kMostSteps) {
+  if (equals == std::string_view::npos || !is_path(split(path))) {
     diagnostics.error(at, fmt::format("'{}' is not of the form key=value (like training.zero=2)", text.substr(0, 60)));
     return;
   }
@@ -101,19 +104,28 @@ void apply(Node& document, const Override& change, Diagnostics& diagnostics) {
     return;
   }
   relocate(value, at, equals + 1);
+  set_value(document, path, at, std::move(value), diagnostics);
+}
+
+}  // namespace
+
+void set_value(Node& document, std::string_view path, const Location& path_at, Node value, Diagnostics& diagnostics) {
+  const std::vector<std::string> steps = split(path);
+  if (!is_path(steps)) {
+    diagnostics.error(path_at, fmt::format("'{}' is no key (like training.zero)", path.substr(0, 60)));
+    return;
+  }
   Node* target = &document;
   std::string why;
   for (const std::string& step : steps) {
-    target = child(*target, step, at, why);
+    target = child(*target, step, path_at, why);
     if (target == nullptr) {
-      diagnostics.error(at, fmt::format("'{}': {}", path, why));
+      diagnostics.error(path_at, fmt::format("'{}': {}", path, why));
       return;
     }
   }
   *target = std::move(value);
 }
-
-}  // namespace
 
 void apply_overrides(Node& document, const std::vector<Override>& overrides, Diagnostics& diagnostics) {
   for (const Override& change : overrides) {

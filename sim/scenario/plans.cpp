@@ -20,37 +20,49 @@ std::string product_text(const std::vector<std::string>& factors, std::int64_t p
   return factors.size() == 1 ? factors.front() : fmt::format("{} = {}", fmt::join(factors, " × "), product);
 }
 
+/// The degrees that a plan names, in the order of the mesh.
+struct Degrees {
+  std::int64_t product{1};             ///< of the numbers
+  std::vector<std::string> factors{};  ///< "tensor 2"
+  std::optional<MeshAxis> rest{};      ///< takes the GPUs that the numbers leave
+};
+
+Degrees named_degrees(Section& section, workload::Mesh& mesh) {
+  Degrees degrees;
+  for (const MeshAxis axis :
+       {MeshAxis::tensor, MeshAxis::ulysses, MeshAxis::ring, MeshAxis::data, MeshAxis::pipeline}) {
+    const config::Node* node = section.find(name(axis));
+    if (node != nullptr && node->text == find_key("plan", name(axis))->words.front()) {
+      if (degrees.rest) {
+        section.error(name(axis), fmt::format("'{}' has all the GPUs that are left already", name(*degrees.rest)));
+      }
+      degrees.rest = axis;
+    } else if (const auto value = section.integer(name(axis), {1, kMostGpus})) {
+      mesh.set_size(axis, *value);
+      degrees.product *= *value;
+      degrees.factors.push_back(fmt::format("{} {}", name(axis), *value));
+    }
+  }
+  return degrees;
+}
+
 void read_degrees(Section& section, const PlanContext& context, workload::Mesh& mesh) {
   const std::size_t before = section.diagnostics().list().size();
-  std::int64_t product = 1;
-  std::vector<std::string> factors;
-  const auto degree = [&](MeshAxis axis) {
-    const auto value = section.integer(name(axis), {1, kMostGpus});
-    if (value) {
-      mesh.set_size(axis, *value);
-      product *= *value;
-      factors.push_back(fmt::format("{} {}", name(axis), *value));
-    }
-    return value;
-  };
-  (void)degree(MeshAxis::tensor);
-  (void)degree(MeshAxis::ulysses);
-  (void)degree(MeshAxis::ring);
-  const auto data = degree(MeshAxis::data);
-  (void)degree(MeshAxis::pipeline);
+  const Degrees degrees = named_degrees(section, mesh);
   // Experts live on the ranks of data × sequence: their degree takes no GPUs of its own.
   mesh.set_size(MeshAxis::expert, section.integer(name(MeshAxis::expert), {1, kMostGpus}).value_or(1));
   mesh.set_size(MeshAxis::replicate, section.integer("data_replicate", {1, kMostGpus}).value_or(1));
   if (context.gpus == 0 || section.diagnostics().list().size() != before) {
     return;
   }
-  if (data && product != context.gpus) {
-    section.error_here(
-        fmt::format("{} is not the {} GPUs of the cluster", product_text(factors, product), context.gpus));
-  } else if (context.gpus % product != 0) {
-    section.error_here(fmt::format("{} does not divide {} GPUs", product_text(factors, product), context.gpus));
-  } else if (!data) {
-    mesh.set_size(MeshAxis::data, context.gpus / product);
+  const std::string product = product_text(degrees.factors, degrees.product);
+  const bool complete = !degrees.rest && section.find(name(MeshAxis::data)) != nullptr;
+  if (complete && degrees.product != context.gpus) {
+    section.error_here(fmt::format("{} is not the {} GPUs of the cluster", product, context.gpus));
+  } else if (context.gpus % degrees.product != 0) {
+    section.error_here(fmt::format("{} does not divide {} GPUs", product, context.gpus));
+  } else if (!complete) {
+    mesh.set_size(degrees.rest.value_or(MeshAxis::data), context.gpus / degrees.product);
   }
 }
 

@@ -54,7 +54,7 @@ void read_network(Section& outer, spec::Network& network) {
   section.finish();
 }
 
-void load_hardware(Section& section, const spec::Catalog& catalog, spec::Cluster& cluster) {
+void load_hardware(Section& section, Library& library, spec::Cluster& cluster) {
   const auto name = section.maybe<std::string>("node");
   if (!name) {
     if (section.find("node") == nullptr) {
@@ -63,8 +63,8 @@ void load_hardware(Section& section, const spec::Catalog& catalog, spec::Cluster
     return;
   }
   try {
-    cluster.node = catalog.load_node(*name, section.find("node")->where);
-    cluster.gpu = catalog.load_gpu(cluster.node.gpu_name, section.find("node")->where);
+    cluster.node = library.node(*name, section.find("node")->where);
+    cluster.gpu = library.gpu(cluster.node.gpu_name, section.find("node")->where);
   } catch (const InputError& error) {
     add_all(error, section.diagnostics());
   }
@@ -78,12 +78,11 @@ void add_all(const InputError& error, Diagnostics& diagnostics) {
   }
 }
 
-std::optional<spec::Cluster> read_cluster(const config::Node& node, const spec::Catalog& catalog,
-                                          Diagnostics& diagnostics) {
+std::optional<spec::Cluster> read_cluster(const config::Node& node, Library& library, Diagnostics& diagnostics) {
   const std::size_t before = diagnostics.list().size();
   Section section(node, "cluster", {"cluster"}, diagnostics);
   spec::Cluster cluster;
-  load_hardware(section, catalog, cluster);
+  load_hardware(section, library, cluster);
   cluster.nodes = section.integer("nodes", {1, kMostNodes}).value_or(1);
   const auto used = section.integer("gpus", {1, kMostGpus});
   read_network(section, cluster.network);

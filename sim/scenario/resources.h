@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "hw_models/spec/load.h"
 #include "sim/config/document.h"
+#include "sim/scenario/library.h"
 #include "sim/scenario/scenario.h"
 
 namespace ulysim::scenario {
 
 /// The `cluster` mapping, its node and GPU looked up. Absent when something is wrong, which was reported.
-[[nodiscard]] std::optional<spec::Cluster> read_cluster(const config::Node& node, const spec::Catalog& catalog,
+[[nodiscard]] std::optional<spec::Cluster> read_cluster(const config::Node& node, Library& library,
                                                         Diagnostics& diagnostics);
 
 /// Where a model stands: `models` is the folder of the shipped ones, `folder` what a relative path counts from.

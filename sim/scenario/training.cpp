@@ -87,7 +87,9 @@ void read_optimizer(Section& outer, Training& training) {
 void read_training(Section& section, Training& training) {
   read_sequence(section, training);
   read_batch(section, training);
-  (void)section.word("dtype");
+  if (const auto index = section.word("dtype")) {
+    training.options.dtype = static_cast<strategies::Dtype>(*index);
+  }
   if (const auto index = section.word("gemm_precision")) {
     training.options.gemm_precision = static_cast<kernel::Precision>(*index);
   }

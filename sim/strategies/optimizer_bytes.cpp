@@ -18,6 +18,15 @@ const char* name_of(OptimizerStates states) {
 
 constexpr double kMomentsOfAdam = 2.0;
 
+/// What loss scaling adds to a step.
+OptimizerBytes scaled(OptimizerBytes bytes, const spec::Framework& framework, const Plan& plan) {
+  if (plan.dtype == Dtype::fp16) {
+    ULYSIM_CHECK(framework.loss_scaling, "{} has no loss scaling", framework.name);
+    bytes.traffic += framework.loss_scaling->traffic.value;
+  }
+  return bytes;
+}
+
 std::int64_t moments_of(Optimizer optimizer) {
   // SGD with momentum, Lion (arXiv 2302.06675): one. Muon keeps AdamW for what is no matrix of a layer.
   return optimizer == Optimizer::sgd || optimizer == Optimizer::lion ? 1 : 2;
@@ -31,6 +40,7 @@ OptimizerBytes optimizer_bytes(const spec::Framework& f, OptimizerStates states,
   OptimizerBytes out{.weight = f.weight_bytes.value,
                      .gradient = f.gradient_bytes.value,
                      .states = f.master_bytes.value + share * f.moments_bytes.value,
+                     .transient = f.optimizer_transient_bytes.value,
                      .host = f.host_bytes_per_parameter.value - (1.0 - share) * f.moments_bytes.value};
   if (states != OptimizerStates::fp32) {
     const std::optional<spec::StateBytes>& other = variant_of(f, states);
@@ -49,12 +59,20 @@ OptimizerBytes optimizer_bytes(const spec::Framework& f, OptimizerStates states,
 }
 
 OptimizerBytes optimizer_bytes(const spec::Framework& framework, const Plan& plan) {
-  return optimizer_bytes(framework, plan.optimizer_states, moments_of(plan.optimizer));
+  OptimizerBytes out = optimizer_bytes(framework, plan.optimizer_states, moments_of(plan.optimizer));
+  if (plan.optimizer == Optimizer::adafactor) {
+    ULYSIM_CHECK(framework.adafactor, "{} has no Adafactor", framework.name);
+    out.states = framework.master_bytes.value + framework.adafactor->moments_bytes.value;
+    out.traffic = framework.adafactor->traffic.value;
+    out.transient = framework.adafactor->transient_bytes.value;
+  }
+  return scaled(out, framework, plan);
 }
 
 OptimizerBytes matrix_bytes(const spec::Framework& framework, const Plan& plan) {
-  return optimizer_bytes(framework, plan.optimizer_states,
-                         plan.optimizer == Optimizer::muon ? 1 : moments_of(plan.optimizer));
+  return plan.optimizer == Optimizer::muon
+             ? scaled(optimizer_bytes(framework, plan.optimizer_states, 1), framework, plan)
+             : optimizer_bytes(framework, plan);
 }
 
 std::vector<Infeasible> reasons_against(const spec::Framework& framework, const Plan& plan) {
@@ -74,6 +92,25 @@ std::vector<Infeasible> reasons_against(const spec::Framework& framework, const 
           {fmt::format("{}: {} cannot offload them", words, framework.name), {}, "optimizer.offload: none"});
     } else if (plan.optimizer_offload == Offload::nvme) {
       reasons.push_back({fmt::format("{}: only fp32 states are swapped to NVMe", words), {}, "optimizer.offload: cpu"});
+    }
+  }
+  if (plan.dtype == Dtype::fp16 && !framework.loss_scaling) {
+    reasons.push_back({fmt::format("dtype: fp16: {} does not scale the loss", framework.name), {}, "dtype: bf16"});
+  } else if (plan.dtype == Dtype::fp32) {
+    // Dao-AILab/flash-attention csrc/flash_attn/flash_api.cpp mha_fwd; cuDNN frontend, scaled dot product attention.
+    reasons.push_back(
+        {"dtype: fp32: FlashAttention and cuDNN compute in fp16 and bf16 only, and no rate of another kernel is known",
+         {},
+         "dtype: bf16"});
+  }
+  if (plan.optimizer == Optimizer::adafactor) {
+    if (!framework.adafactor) {
+      reasons.push_back(
+          {fmt::format("optimizer.name: adafactor: {} has none", framework.name), {}, "optimizer.name: adamw"});
+    } else if (plan.optimizer_states != OptimizerStates::fp32) {
+      reasons.push_back({"optimizer.name: adafactor keeps its moments in fp32", {}, "optimizer.states: fp32"});
+    } else if (plan.optimizer_offload != Offload::none) {
+      reasons.push_back({"optimizer.name: adafactor runs on the GPU", {}, "optimizer.offload: none"});
     }
   }
   if (plan.optimizer == Optimizer::muon) {

@@ -13,9 +13,10 @@ namespace ulysim::strategies {
 struct OptimizerBytes {
   double weight{};
   double gradient{};
-  double states{};   ///< master weight and moments
-  double traffic{};  ///< on the GPU, per step
-  double host{};     ///< in host memory with the optimizer offloaded
+  double states{};     ///< master weight and moments
+  double traffic{};    ///< on the GPU, per step; the search for infinities of fp16 included
+  double transient{};  ///< further GPU memory while it runs
+  double host{};       ///< in host memory with the optimizer offloaded
   double host_traffic{};
 };
 /// With `moments` moments (AdamW: 2). Requires reasons_against() empty.

@@ -7,6 +7,7 @@
 #include "sim/strategies/rewrite.h"
 #include "sim/strategies/stages.h"
 #include "sim/strategies/strategy.h"
+#include "sim/workload/training_step.h"
 
 namespace ulysim::strategies {
 
@@ -35,6 +36,7 @@ class Assignment {
         kept_outputs_(context.framework->pipeline_keeps_outputs.value != 0 && !context.plan->tiled_loss
                           ? context.plan->accumulation
                           : 0),
+        receive_buffers_(context.framework->pipeline_receive_buffers.value != 0 ? context.plan->accumulation : 0),
         parts_(stages_ * context.plan->virtual_stages) {
     const std::vector<std::int64_t> layers = layers_of_parts(context.model->layers, parts_);
     for (std::int64_t part = 0; part < parts_; ++part) {
@@ -107,6 +109,9 @@ class Assignment {
             .host_waits = !send && host_waits_};
       (send ? op.reads : op.writes).push_back(id);
       end.body(phase).ops.push_back(std::move(op));
+      if (!send && receive_buffers_ > 0) {
+        keep_buffers(end, id);
+      }
     };
     if (sends) {
       add(Phase::forward, "x", Port::output, Port::input);
@@ -117,6 +122,17 @@ class Assignment {
     }
     graph_.templates.push_back(std::move(end));
     return TemplateId(graph_.templates.size() - 1);
+  }
+
+  /// What is received comes into buffers, one for each micro-batch, that are there all the time (PyTorch
+  /// distributed/pipelining/stage.py, args_recv_info and grad_recv_info).
+  void keep_buffers(BlockTemplate& end, TensorId received) const {
+    Tensor buffers = like(end.tensor(received), end.tensor(received).name + "_buffers");
+    buffers.element_bytes *= receive_buffers_;
+    buffers.kind = MemoryKind::communication_buffers;
+    buffers.persistent = true;
+    end.tensor(received).shared = true;
+    end.add(std::move(buffers));
   }
 
   /// The last stage holds the logits of all micro-batches until the step ends, to hand them over as one.
@@ -248,20 +264,33 @@ class Assignment {
     }
   }
 
-  /// Elements of the weights that a stage holds.
-  [[nodiscard]] std::int64_t parameters_of(const Role& role) const {
+  /// Elements of the weights that a stage trains.
+  [[nodiscard]] TrainedElements trained_by(const Role& role) const {
     std::vector<bool> counted(part_of_block_.size() + static_cast<std::size_t>(2 * parts_) + 1, false);
-    std::int64_t sum = 0;
+    TrainedElements sum;
     for (const Instance& instance : role.program) {
       if (counted[static_cast<std::size_t>(instance.block)]) {
         continue;
       }
       counted[static_cast<std::size_t>(instance.block)] = true;
       for (const Tensor& tensor : graph_.of(instance).tensors) {
-        sum += tensor.parameter && !tensor.frozen && !tensor.shared ? global_elements(tensor) : 0;
+        if (tensor.parameter && !tensor.frozen && !tensor.shared) {
+          (tensor.find(Dim::experts) != nullptr ? sum.of_experts : sum.dense) += global_elements(tensor);
+        }
       }
     }
     return sum;
+  }
+
+  /// A tensor of the whole model's optimizer, as one that trains so much has it.
+  static void cut_to(const TrainedElements& trained, Tensor& tensor) {
+    std::int64_t& size = tensor.find(Dim::elements)->size;
+    if (const Extent* experts = tensor.find(Dim::experts)) {
+      size = std::max<std::int64_t>(1, trained.of_experts / experts->size);
+      tensor.shared = trained.of_experts == 0;  // a stage of dense layers: holds nothing
+    } else {
+      size = tensor.persistent ? trained.dense : trained.dense + trained.of_experts;
+    }
   }
 
   /// Each stage updates the weights that it holds.
@@ -275,22 +304,22 @@ class Assignment {
       instance.block = behind;
       graph_.roles[role].program.push_back(instance);
     }
-    std::vector<std::pair<std::int64_t, TemplateId>> known;
+    std::vector<std::pair<TrainedElements, TemplateId>> known;
     for (Role& role : graph_.roles) {
-      const std::int64_t parameters = parameters_of(role);
-      auto same = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == parameters; });
+      const TrainedElements trained = trained_by(role);
+      auto same = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == trained; });
       if (same == known.end()) {
         BlockTemplate own = model;
         for (Tensor& tensor : own.tensors) {
-          tensor.find(Dim::elements)->size = parameters;
+          cut_to(trained, tensor);
         }
         if (known.empty()) {
           graph_.templates[update.block_template.index()] = std::move(own);
-          known.emplace_back(parameters, update.block_template);
+          known.emplace_back(trained, update.block_template);
         } else {
           own.name += fmt::format("_{}", known.size());
           graph_.templates.push_back(std::move(own));
-          known.emplace_back(parameters, TemplateId(graph_.templates.size() - 1));
+          known.emplace_back(trained, TemplateId(graph_.templates.size() - 1));
         }
         same = known.end() - 1;
       }
@@ -304,7 +333,8 @@ class Assignment {
   OpGraph& graph_;
   std::int64_t stages_;
   bool host_waits_;
-  std::int64_t kept_outputs_;  ///< micro-batches
+  std::int64_t kept_outputs_;     ///< micro-batches
+  std::int64_t receive_buffers_;  ///< of each message; 0: as they come
   std::int64_t parts_;
   std::vector<std::int32_t> part_of_block_;
   std::vector<TemplateId> ends_in_;                              ///< by part

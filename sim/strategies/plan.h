@@ -17,8 +17,10 @@ namespace ulysim::strategies {
 enum class Recompute : std::uint8_t { none, selective, full, full_keep_attention };
 enum class RingExchange : std::uint8_t { p2p, all_gather };
 enum class Offload : std::uint8_t { none, cpu, nvme };
+/// Of weights at work and of activations; what the optimizer updates is the framework profile's.
+enum class Dtype : std::uint8_t { bf16, fp16, fp32 };
 /// sgd, lion and muon have one moment (muon: for the matrices of layers; all else is AdamW's).
-enum class Optimizer : std::uint8_t { adamw, adam, sgd, lion, muon };
+enum class Optimizer : std::uint8_t { adamw, adam, sgd, lion, muon, adafactor };
 /// Type of the moments; what else it changes is the framework profile's.
 enum class OptimizerStates : std::uint8_t { fp32, bf16, eight_bit };
 
@@ -48,6 +50,7 @@ struct Plan {
   std::optional<std::int64_t> recompute_layers{};
   Offload checkpoint_offload{Offload::none};
   std::int64_t zero{3};  ///< 0…3, over data × sequence ranks
+  Dtype dtype{Dtype::bf16};
   Optimizer optimizer{Optimizer::adamw};
   OptimizerStates optimizer_states{OptimizerStates::fp32};
   Offload optimizer_offload{Offload::none};

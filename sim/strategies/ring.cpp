@@ -16,11 +16,16 @@ namespace {
 constexpr MeshAxis kRing = MeshAxis::ring;
 
 /// Unrolls the attention calls of one block into the steps of a ring (Ring Attention, arXiv 2310.01889), or gathers
-/// the keys and values first (Llama 3, arXiv 2407.21783 §3.3.2).
+/// the keys and values first, for one call (Llama 3, arXiv 2407.21783 §3.3.2) or for the same steps (PyTorch
+/// _attention.py, _AllGatherRotater).
 class BlockPass {
  public:
   BlockPass(OpGraph& graph, BlockTemplate& block, const PlanContext& context)
-      : rings_(graph.mesh.size(kRing)), block_(block), context_(context) {}
+      : rings_(graph.mesh.size(kRing)),
+        gathers_(context.plan->ring_exchange == RingExchange::all_gather),
+        steps_(!gathers_ || context.framework->ring_steps_through_gathered.value != 0),
+        block_(block),
+        context_(context) {}
 
   void run() {
     for (const Phase phase : {Phase::forward, Phase::backward}) {
@@ -35,10 +40,10 @@ class BlockPass {
         const bool forward = work->direction == kernel::Direction::forward;
         served_ = &op;
         const Op call = context_.framework->ring_repeats_kv.value != 0 ? on_repeated(op) : op;
-        if (context_.plan->ring_exchange == RingExchange::all_gather) {
-          forward ? gathered_forward(call) : gathered_backward(call);
-        } else {
+        if (steps_) {
           forward ? ring_forward(call) : ring_backward(call);
+        } else {
+          forward ? gathered_forward(call) : gathered_backward(call);
         }
         add_up_repeated(op, call);
       }
@@ -71,7 +76,7 @@ class BlockPass {
             .work = CollectiveWork{.kind = CollectiveKind::send_recv, .axes = {kRing}},
             .reads = std::move(from),
             .writes = std::move(to),
-            .stream = Stream::ring_comm,
+            .stream = context_.framework->ring_overlaps.value != 0 ? Stream::ring_comm : Stream::compute,
             .purpose = Purpose::ring,
             .region = served.region,
             .loop = served.loop,
@@ -144,8 +149,12 @@ class BlockPass {
   struct Keys {
     TensorId k{}, v{};
   };
-  /// The transfer to step i+1, to be queued before the kernel of step i so that they overlap.
-  Keys send_keys(const Keys& keys, std::int64_t step, const char* pass, const Op& served) {
+  /// Those of step i+1: a transfer, or one gather for all, to be queued before the kernel of step i so that they
+  /// overlap.
+  Keys next_keys(const Keys& keys, std::int64_t step, const char* pass, const Op& served) {
+    if (gathers_) {
+      return step == 0 ? gather_keys(served, pass) : keys;
+    }
     const Keys next{buffer(keys.k, fmt::format("k_{}_{}", pass, step + 1), at(keys.k).element_bytes),
                     buffer(keys.v, fmt::format("v_{}_{}", pass, step + 1), at(keys.v).element_bytes)};
     out_.push_back(send(fmt::format("send_kv_{}_{}", pass, step), {keys.k, keys.v}, {next.k, next.v}, served));
@@ -158,9 +167,11 @@ class BlockPass {
     const double merge = context_.framework->ring_merge_forward.value;
     std::vector<TensorId> kept{sum};
     for (std::int64_t step = 0; step < rings_; ++step) {
-      const Keys next = step + 1 < rings_ ? send_keys(keys, step, "fwd", op) : Keys{};
+      const Keys next = step + 1 < rings_ ? next_keys(keys, step, "fwd", op) : Keys{};
       Op part = op;
-      std::get<AttentionWork>(part.work).key_shift = step;
+      auto& work = std::get<AttentionWork>(part.work);
+      work.key_shift = step;
+      work.gathered_keys = gathers_ && step > 0;
       part.name = fmt::format("{}_{}", op.name, step);
       part.reads = {op.reads[0], keys.k, keys.v};
       part.writes = {make(op.writes[0], fmt::format("o_{}", step), at(op.writes[0]).element_bytes),
@@ -173,7 +184,10 @@ class BlockPass {
       out_.push_back(
           elementwise(fmt::format("merge_{}", step), merged, {sum, op.writes[1]}, {{part.writes[0], merge}}, op));
       if (context_.framework->ring_keeps_received.value != 0) {
-        kept.insert(kept.end(), {keys.k, keys.v, part.writes[0]});
+        kept.push_back(part.writes[0]);
+        if (!work.gathered_keys) {  // Gathered ones are there to the last call as it is.
+          kept.insert(kept.end(), {keys.k, keys.v});
+        }
       }
       keys = next;
     }
@@ -192,9 +206,11 @@ class BlockPass {
     std::optional<Keys> own;
     const double merge = context_.framework->ring_merge_backward.value;
     for (std::int64_t step = 0; step < rings_; ++step) {
-      const Keys next = step + 1 < rings_ ? send_keys(keys, step, "bwd", op) : Keys{};
+      const Keys next = step + 1 < rings_ ? next_keys(keys, step, "bwd", op) : Keys{};
       Op part = op;
-      std::get<AttentionWork>(part.work).key_shift = step;
+      auto& work = std::get<AttentionWork>(part.work);
+      work.key_shift = step;
+      work.gathered_keys = gathers_ && step > 0;
       part.name = fmt::format("{}_{}", op.name, step);
       part.reads = {q, keys.k, keys.v, o, lse, d_o};
       part.writes = {make(op.writes[0], fmt::format("d_q_{}", step), 2),
@@ -271,6 +287,8 @@ class BlockPass {
   }
 
   std::int64_t rings_;
+  bool gathers_;  ///< keys and values, before they are needed
+  bool steps_;    ///< a call for each rank's keys
   BlockTemplate& block_;
   const PlanContext& context_;
   std::vector<Op> out_;

@@ -21,8 +21,12 @@ class ParameterPass {
         block_(block),
         framework_(*context.framework),
         hidden_(context.model->hidden),
+        // Modules of no unit of their own are one around all others, which is never cut after forward (PyTorch
+        // fsdp/_fully_shard/_fsdp_state.py _lazy_init).
+        root_(context.plan->zero == 3 && block.kind != BlockKind::layer &&
+              context.framework->root_unit_stays_gathered.value != 0),
         // Gathered in forward, there until backward has done with it.
-        keeps_(context.plan->zero < 3 ||
+        keeps_(context.plan->zero < 3 || root_ ||
                (block.kind == BlockKind::head && context.framework->last_unit_stays_gathered.value != 0)),
         // A pipeline that reduces gradients behind the last micro-batch only cuts nothing again until then (PyTorch
         // distributed/pipelining/stage.py backward_maybe_with_nosync: set_reshard_after_backward(False)).
@@ -220,7 +224,7 @@ class ParameterPass {
     Tensor full = like(whole, fmt::format("{}_{}", whole.name, suffix));
     full.element_bytes = block_.tensor(part).element_bytes;
     full.kind = MemoryKind::gathered_parameters;
-    full.persistent = once_;
+    full.persistent = once_ || root_;
     std::get<CollectiveWork>(collect.work).axes = axes;
     bytes += local_bytes(full, mesh_).value();
     collect.reads.push_back(part);
@@ -245,6 +249,7 @@ class ParameterPass {
   BlockTemplate& block_;
   const spec::Framework& framework_;
   std::int64_t hidden_;
+  bool root_;  ///< of the unit around all others
   bool keeps_;
   bool once_;  ///< gathered in the first micro-batch, kept for all of them
   bool offloads_;

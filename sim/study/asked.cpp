@@ -1,7 +1,6 @@
 #include "sim/study/asked.h"
 
 #include "sim/study/provenance.h"
-#include "sim/study/study.h"
 
 namespace ulysim::study {
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "sim/results/study_result.h"
 #include "sim/scenario/scenario.h"
 #include "sim/study/machine.h"
+#include "sim/study/study.h"
 
 namespace ulysim::study {
 
@@ -13,5 +15,12 @@ namespace ulysim::study {
 
 /// Whether the model was made for fewer positions than `tokens`. It trains all the same.
 [[nodiscard]] bool beyond_positions(const scenario::Scenario& scenario, std::int64_t tokens);
+
+/// Tells who wants to know.
+inline void tell(const OnProgress& on_progress, std::size_t done, std::size_t total) {
+  if (on_progress) {
+    on_progress(done, total);
+  }
+}
 
 }  // namespace ulysim::study

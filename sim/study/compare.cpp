@@ -56,6 +56,7 @@ results::StudyResult compare(const scenario::Scenario& scenario, const StudyOpti
   const Machine machine = build_machine(scenario);
   results::StudyResult study = begin(scenario, machine);
   for (const scenario::PlanEntry& entry : scenario.plans) {
+    tell(options.on_progress, study.plans.size(), scenario.plans.size());
     add_plan(scenario, machine, entry, options, study);
   }
   return study;

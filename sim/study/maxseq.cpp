@@ -130,6 +130,7 @@ results::StudyResult maxseq(const scenario::Scenario& scenario, const StudyOptio
   results::StudyResult study = study_of(scenario, machine);
   std::vector<std::string> beyond;
   for (const scenario::PlanEntry& entry : scenario.plans) {
+    tell(options.on_progress, study.plans.size(), scenario.plans.size());
     study.plans.push_back(longest_of(scenario, machine, entry, options));
     LongestSequence& longest = *study.plans.back().longest;
     longest.lifts = lifts_of(scenario, machine, entry, longest);

@@ -195,8 +195,10 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add_given("tensor_keeps_gathered", f.tensor_keeps_gathered);
   c.add_given("split_logits_peak_bytes", f.split_logits_peak_bytes);
   c.add_given("pipeline_keeps_outputs", f.pipeline_keeps_outputs);
+  c.add_given("pipeline_receive_buffers", f.pipeline_receive_buffers);
   c.add_given("gathered_weight_bytes", f.gathered_weight_bytes);
   c.add_given("last_unit_stays_gathered", f.last_unit_stays_gathered);
+  c.add_given("root_unit_stays_gathered", f.root_unit_stays_gathered);
   c.add_given("overlap_gradient_reduction", f.overlap_gradient_reduction);
   c.add_given("overlap_parameter_gather", f.overlap_parameter_gather);
   c.add_given("reductions_in_flight", f.reductions_in_flight);

@@ -72,7 +72,7 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
       .adapter_launches = f.adapter_kernels.value,
       .optimizer_traffic = optimizer.traffic,
       .optimizer_bytes = whole(optimizer.states),
-      .optimizer_transient_bytes = whole(f.optimizer_transient_bytes.value),
+      .optimizer_transient_bytes = whole(optimizer.transient),
       .weight_bytes = whole(optimizer.weight),
       .gradient_bytes = whole(optimizer.gradient),
   };

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -17,8 +18,12 @@ enum class Detail : std::uint8_t {
   trace,  ///< also `Figures::trace`: every span of every simulated rank class
 };
 
+/// Told how far a study is, by one thread at a time: `done` of `total` plans, rows or points.
+using OnProgress = std::function<void(std::size_t done, std::size_t total)>;
+
 struct StudyOptions {
   Detail detail{Detail::figures};
+  OnProgress on_progress{};  ///< may be empty
 };
 
 /// All plans. A plan that cannot run is a value in the result. Throws RangeError when a figure leaves the range of
@@ -41,7 +46,7 @@ enum class Stage : std::uint8_t { logical, parallel, timeline };
 /// Published measurements (YAML files, or folders of them) against predictions; without `paths` the shipped ones in
 /// `data`/scenarios/published. `data` holds `catalog` and `scenarios`. InputError when a file is wrong.
 [[nodiscard]] results::ValidationResult validate(std::span<const std::filesystem::path> paths,
-                                                 const std::filesystem::path& data);
+                                                 const std::filesystem::path& data, const OnProgress& on_progress = {});
 
 /// What was read from a model.
 [[nodiscard]] results::ModelInfo model_info(const workload::Transformer& model);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/check.h"
+#include "sim/study/asked.h"
 #include "sim/study/maxseq.h"
 #include "sim/study/study.h"
 #include "sim/study/validate_file.h"
@@ -46,6 +47,22 @@ std::vector<fs::path> files_of(const fs::path& path) {
   return files;
 }
 
+bool is_packing(const std::string& name) {
+  return name.find(" pack_") != std::string::npos || name.find(" unpack_") != std::string::npos;
+}
+
+/// What ranks that compute and communicate in turn take for the attention of the step's layers, on the first rank.
+double sequence_attention_seconds(const results::Figures& figures) {
+  ULYSIM_CHECK(figures.trace && !figures.trace->ranks.empty(), "no trace to sum attention from");
+  double total = 0.0;
+  for (const results::TraceSpan& span : figures.trace->ranks.front().spans) {
+    if (span.purpose == "attention" || span.purpose == "ulysses" || span.purpose == "ring" || is_packing(span.name)) {
+      total += seconds(span.end - span.begin);
+    }
+  }
+  return total;
+}
+
 /// The figure in the unit of the metric; `sequences` of the scenario's length make a step.
 std::optional<double> in_source_unit(const Measurement& row, const PlanResult& plan) {
   const results::Figures& figures = *plan.figures;
@@ -78,6 +95,8 @@ std::optional<double> in_source_unit(const Measurement& row, const PlanResult& p
       return gibibytes(figures.peak_gpu_reserved);
     case Metric::peak_host_memory_gib_per_node:
       return gibibytes(figures.peak_host_memory_per_node);
+    case Metric::sequence_attention_s:
+      return sequence_attention_seconds(figures);
     case Metric::max_sequence_length:
       return std::nullopt;
   }
@@ -95,17 +114,19 @@ void predict_longest(const scenario::Scenario& scenario, ValidationRow& out) {
   }
 }
 
-/// Whether step time and memory are all that the row asks for.
-bool of_memory(const Measurement& row) {
+/// The least that tells what the row asks for.
+Detail detail_of(const Measurement& row) {
   switch (row.metric) {
+    case Metric::sequence_attention_s:
+      return Detail::trace;
     case Metric::peak_gpu_memory_gib:
     case Metric::peak_gpu_allocated_gib:
     case Metric::peak_gpu_reserved_gib:
     case Metric::peak_host_memory_gib_per_node:
     case Metric::step_time_s:
-      return true;
+      return Detail::memory;
     default:
-      return row.outcome != Outcome::measured;
+      return row.outcome == Outcome::measured ? Detail::figures : Detail::memory;
   }
 }
 
@@ -119,8 +140,7 @@ void predict(const Measurement& row, ValidationRow& out) {
       predict_longest(*row.scenario, out);
       return;
     }
-    const results::StudyResult study =
-        run(*row.scenario, {.detail = of_memory(row) ? Detail::memory : Detail::figures});
+    const results::StudyResult study = run(*row.scenario, {.detail = detail_of(row)});
     ULYSIM_CHECK(!study.plans.empty(), "row '{}' has no plan in its result", row.id);
     const PlanResult& plan = study.plans.front();
     if (!plan.feasible()) {
@@ -182,7 +202,8 @@ ValidationRow score(const Measurement& row, const std::string& source) {
 
 }  // namespace
 
-results::ValidationResult validate(std::span<const fs::path> paths, const fs::path& data) {
+results::ValidationResult validate(std::span<const fs::path> paths, const fs::path& data,
+                                   const OnProgress& on_progress) {
   std::vector<fs::path> files;
   const fs::path shipped = data / "scenarios" / "published";
   for (const fs::path& path : paths.empty() ? std::span<const fs::path>(&shipped, 1) : paths) {
@@ -202,9 +223,14 @@ results::ValidationResult validate(std::span<const fs::path> paths, const fs::pa
     }
   }
   diagnostics.throw_if_any();
+  std::size_t total = 0;
+  for (const Publication& publication : publications) {
+    total += publication.rows.size();
+  }
   results::ValidationResult result;
   for (const Publication& publication : publications) {
     for (const Measurement& row : publication.rows) {
+      tell(on_progress, result.rows.size(), total);
       result.rows.push_back(score(row, publication.name));
     }
   }

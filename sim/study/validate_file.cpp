@@ -167,7 +167,7 @@ Measurement read_row(const Node& node, const std::string& path, const File& file
 }  // namespace
 
 std::span<const std::string> metric_names() {
-  static const std::array<std::string, 10> names{
+  static const std::array<std::string, 11> names{
       "step_time_s",
       "tokens_per_s_per_gpu",
       "tokens_per_s",
@@ -178,6 +178,7 @@ std::span<const std::string> metric_names() {
       "peak_gpu_reserved_gib",
       "peak_host_memory_gib_per_node",
       "max_sequence_length",
+      "sequence_attention_s",
   };
   return names;
 }

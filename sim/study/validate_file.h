@@ -24,6 +24,7 @@ enum class Metric : std::uint8_t {
   peak_gpu_reserved_gib,   ///< torch max_memory_reserved
   peak_host_memory_gib_per_node,
   max_sequence_length,
+  sequence_attention_s,  ///< attention kernels, packing and exchanges of Ulysses or a ring, one after the other
 };
 [[nodiscard]] std::span<const std::string> metric_names();
 

@@ -33,9 +33,9 @@ std::string describe(const Work& work) {
           w.precision == kernel::Precision::bf16 ? "" : fmt::format(" in {}", kernel::name(w.precision)));
     }
     std::string operator()(const AttentionWork& w) const {
-      return fmt::format("attention {} {} shift={}{}",
+      return fmt::format("attention {} {} shift={}{}{}",
                          w.direction == kernel::Direction::forward ? "forward" : "backward", workload::describe(w.mask),
-                         w.key_shift,
+                         w.key_shift, w.gathered_keys ? " of gathered keys" : "",
                          w.chunks ? fmt::format(" chunk {} to keys of {}", w.chunks->query, w.chunks->key) : "");
     }
     std::string operator()(const ElementwiseWork& w) const {

@@ -82,6 +82,7 @@ struct AttentionWork {
   kernel::Direction direction{kernel::Direction::forward};
   Mask mask{};
   std::int64_t key_shift{};
+  bool gathered_keys{};  ///< k holds those of all ranks, of which the call takes that neighbour's
   /// In a loop over chunks of tokens: the chunk that the queries are, and the chunk that the keys are.
   struct Chunks {
     std::int64_t query{};

@@ -59,7 +59,8 @@ AttentionShape attention_shape(const OpGraph& graph, const BlockTemplate& block,
   };
   const TokenSet queries =
       work.chunks ? chunk_of(query_tokens.size, work.chunks->query, loop.trips) : tokens_at(query_tokens, at.ring);
-  TokenSet keys = work.chunks ? chunk_of(key_tokens.size, work.chunks->key, loop.trips) : tokens_at(key_tokens, owner);
+  TokenSet keys = work.chunks ? chunk_of(key_tokens.size, work.chunks->key, loop.trips)
+                              : tokens_at(work.gathered_keys ? query_tokens : key_tokens, owner);
   if (queries.front().step != keys.front().step) {
     // Striped queries against gathered keys: the keys, seen as all stripes.
     keys.clear();
@@ -173,7 +174,7 @@ void tabulate_attention(OpGraph& graph) {
         const TableKey key{.mask = work->mask,
                            .key_shift = work->key_shift,
                            .queries = *block.tensor(op.reads[0]).find(Dim::tokens),
-                           .keys = *block.tensor(op.reads[1]).find(Dim::tokens)};
+                           .keys = *block.tensor(op.reads[work->gathered_keys ? 0 : 1]).find(Dim::tokens)};
         const auto found = std::find(known.begin(), known.end(), key);
         work->table = static_cast<std::size_t>(found - known.begin());
         if (found != known.end()) {

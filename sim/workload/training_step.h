@@ -73,6 +73,7 @@ struct StepOptions {
 struct TrainedElements {
   std::int64_t dense{};
   std::int64_t of_experts{};  ///< routed
+  friend bool operator==(const TrainedElements&, const TrainedElements&) = default;
 };
 [[nodiscard]] TrainedElements trained_elements(const OpGraph& graph);
 

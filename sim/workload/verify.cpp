@@ -237,8 +237,14 @@ class ShapeChecker {
     }
   }
 
-  /// A key/value tensor of ring step s must come straight from the transfer of the tensor of step s−1.
+  /// A key/value tensor of ring step s must come straight from the transfer of the tensor of step s−1, or hold all.
   void check_ring(const Op& op, const AttentionWork& work, TensorId id) {
+    if (work.gathered_keys) {
+      if (at(id).find(Dim::tokens)->split_by(MeshAxis::ring)) {
+        find(op, fmt::format("takes a part of {}, which was not gathered over the ring", at(id).name));
+      }
+      return;
+    }
     std::int64_t hops = 0;
     TensorId source = id;
     while (true) {
@@ -272,7 +278,7 @@ class ShapeChecker {
         continue;
       }
       const Extent* tokens = at(op.reads[1]).find(Dim::tokens);
-      if (rings > 1 && tokens != nullptr && tokens->split_by(MeshAxis::ring)) {
+      if (rings > 1 && tokens != nullptr && (tokens->split_by(MeshAxis::ring) || work->gathered_keys)) {
         shifts[{work->direction, op.recomputed, op.part.value_or(-1)}].push_back(work->key_shift);
         last = &op;
       }

@@ -38,7 +38,7 @@ const std::vector<Module>& table() {
       {7, "sim/study", {}, {"sim/*", "hw_models/*"}},
       {7,
        "calibration",
-       {"Eigen/", "cuda", "cublas", "cudnn", "nccl.h", "mpi.h"},
+       {"Eigen/", "pugixml.hpp", "cuda", "cublas", "cudnn", "nccl.h", "mpi.h"},
        {"sim/base", "sim/config", "hw_models/spec", "hw_models/kernel", "hw_models/cost"}},
       {7, "reports", {"nlohmann/"}, {"sim/base", "sim/config", "sim/results"}},
       {8, "tools", {"CLI/", "mpi.h"}, {"*"}},
@@ -47,9 +47,9 @@ const std::vector<Module>& table() {
 }
 
 // The operating system's own headers; beside them only the standard library's, which have neither dot nor slash.
-constexpr std::array<std::string_view, 13> kSystemHeaders{"unistd.h",  "fcntl.h", "signal.h",  "dirent.h", "sched.h",
+constexpr std::array<std::string_view, 14> kSystemHeaders{"unistd.h",  "fcntl.h", "signal.h",  "dirent.h", "sched.h",
                                                           "pthread.h", "netdb.h", "termios.h", "poll.h",   "spawn.h",
-                                                          "cxxabi.h",  "sys/",    "netinet/"};
+                                                          "cxxabi.h",  "dlfcn.h", "sys/",      "netinet/"};
 
 bool starts_with_any(std::string_view text, std::span<const std::string_view> prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),

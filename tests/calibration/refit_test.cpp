@@ -57,7 +57,7 @@ TEST(Refit, EveryShippedProfileComesFromTheShippedSamples) {
     }
     SCOPED_TRACE(name);
     const FitOutput output = run_fit(kCatalog, name);
-    expect_same_profile(cost::parse_kernel_profile(output.profile_yaml_text, name),
+    expect_same_profile(cost::parse_kernel_profile(output.files.back().text, name),
                         cost::find_kernel_profile(kCatalog, gpu));
     ++compared;
   }
@@ -66,8 +66,8 @@ TEST(Refit, EveryShippedProfileComesFromTheShippedSamples) {
 
 TEST(Refit, TheGenericProfileIsTakenFromTheNamedOne) {
   const FitOutput output = run_fit(kCatalog, "generic");
-  EXPECT_EQ(output.profile_name, "generic");
-  expect_same_profile(cost::parse_kernel_profile(output.profile_yaml_text, "generic"),
+  EXPECT_EQ(output.files.back().path, "kernels/generic.yaml");
+  expect_same_profile(cost::parse_kernel_profile(output.files.back().text, "generic"),
                       cost::find_kernel_profile(kCatalog, spec::Gpu{}));
 }
 

@@ -1,16 +1,12 @@
-// Which question this answers: do processes that a launcher started find each other, and does a killed run keep what it
-// measured?
+// Which question this answers: do processes that a launcher started find each other?
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
 #include <thread>
 
 #include "calibration/cuda/ranks.h"
-#include "calibration/cuda/sample_file.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostics.h"
 
@@ -84,44 +80,6 @@ TEST(Rendezvous, WhoWaitsInVainSaysForWhom) {
               ThrowsMessage<WorldError>(HasSubstr("2 of 3 ranks did not come")));
   EXPECT_THAT([&] { static_cast<void>(share_from_rank_zero({.rank = 1, .world = 3}, where, {})); },
               ThrowsMessage<WorldError>(HasSubstr("found no rank 0")));
-}
-
-class Samples : public testing::Test {
- protected:
-  void SetUp() override { std::filesystem::remove(path_); }
-  void TearDown() override { std::filesystem::remove(path_); }
-  [[nodiscard]] std::string text() const {
-    std::ifstream in(path_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-  std::filesystem::path path_{std::filesystem::path(testing::TempDir()) / "ulysim_launch_test.csv"};
-  MeasuredSample first_{
-      .kind = "copy", .shape = "bytes=1024", .where = "GPU x1", .median_s = 2e-6, .spread = 0.01, .provenance = "here"};
-};
-
-TEST_F(Samples, AreOnDiskAtOnceAndNotMeasuredAgain) {
-  SampleFile file(path_, Existing::refuse);
-  file.append(first_);
-  EXPECT_EQ(text(), std::string(sample_header()) + "\ncopy,bytes=1024,GPU x1,2.000000e-06,0.0100,here\n");
-  MeasuredSample second = first_;
-  second.shape = "bytes=2048";
-  SampleFile resumed(path_, Existing::resume);
-  EXPECT_TRUE(resumed.has(first_));
-  EXPECT_FALSE(resumed.has(second));
-}
-
-TEST_F(Samples, ATornLineIsDropped) {
-  const std::string whole = std::string(sample_header()) + "\ncopy,bytes=1024,GPU x1,2.000000e-06,0.0100,here\n";
-  std::ofstream(path_) << whole << "copy,bytes=20";
-  SampleFile file(path_, Existing::resume);
-  EXPECT_EQ(text(), whole);
-}
-
-TEST_F(Samples, AFileIsNeverWrittenOver) {
-  std::ofstream(path_) << "my,notes\n";
-  EXPECT_THROW(SampleFile(path_, Existing::refuse), InputError);
-  EXPECT_THROW(SampleFile(path_, Existing::resume), InputError);
-  EXPECT_EQ(text(), "my,notes\n");
 }
 
 }  // namespace

@@ -11,10 +11,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <thread>
 
 #include "calibration/fit_cluster.h"
-#include "calibration/suite/statistics.h"
+#include "calibration/samples/statistics.h"
+#include "calibration/samples/table.h"
 
 namespace ulysim::calibration {
 namespace {
@@ -22,8 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kTries = 3;
-constexpr double kCalm = 0.10;         ///< 90th percentile of a slice of fixed work over the fastest one, less 1
-constexpr double kMedianError = 0.15;  ///< a lost collective, a factor of two or a wrong rate are beyond it
+constexpr double kCalm = 0.10;  ///< 90th percentile of a slice of fixed work over the fastest one, less 1
+constexpr double kTold = 0.15;  ///< two layers whose times differ by more have a winner
 constexpr int kWorldFailed = 1;
 
 /// Slices of the same arithmetic, a few milliseconds each, on one core.
@@ -51,7 +53,47 @@ double disturbance() {
   return slices[slices.size() * 9 / 10] / slices.front() - 1.0;
 }
 
-class ClosedLoop : public testing::TestWithParam<const char*> {
+/// What the loop is held to.
+struct Loop {
+  const char* fabric{};
+  double median_error{};
+};
+
+/// Median error of the layers, and whether Ulysses or the ring was predicted to win wherever one clearly did.
+struct Verdict {
+  double median_error{};
+  int told{};   ///< pairs of layers with a clear winner
+  int wrong{};  ///< of those, predicted the other way
+  std::string table{};
+
+  [[nodiscard]] std::string text() const {
+    return fmt::format("{}median error {:.1f}%; {} of {} clear winners predicted\n", table, 100.0 * median_error,
+                       told - wrong, told);
+  }
+};
+
+bool is_rival(const LayerProbe& a, const LayerProbe& b) {
+  return a.scheme == Scheme::ulysses && b.scheme == Scheme::ring && a.mask == b.mask && a.tokens == b.tokens;
+}
+
+Verdict verdict_of(const std::vector<LayerComparison>& comparisons) {
+  std::vector<double> errors;
+  Verdict verdict{.table = to_text(comparisons)};
+  for (const LayerComparison& a : comparisons) {
+    errors.push_back(std::abs(a.predicted / a.measured - 1.0));
+    for (const LayerComparison& b : comparisons) {
+      const double ratio = a.measured / b.measured;
+      if (is_rival(a.layer, b.layer) && std::max(ratio, 1.0 / ratio) > 1.0 + kTold) {
+        ++verdict.told;
+        verdict.wrong += (a.measured < b.measured) == (a.predicted < b.predicted) ? 0 : 1;
+      }
+    }
+  }
+  verdict.median_error = summary_of(errors).median;
+  return verdict;
+}
+
+class ClosedLoop : public testing::TestWithParam<Loop> {
  protected:
   ClosedLoop() : file_(fs::path(testing::TempDir()) / ("closed_loop_" + std::to_string(getpid()) + ".csv")) {}
   ~ClosedLoop() override { fs::remove(file_); }
@@ -61,7 +103,7 @@ class ClosedLoop : public testing::TestWithParam<const char*> {
     fs::remove(file_);
     const fs::path program = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "ulysim-calibrate-host";
     const std::string command =
-        "'" + program.string() + "' --quiet --fabric " + GetParam() + " --out '" + file_.string() + "'";
+        "'" + program.string() + "' --quiet --fabric " + GetParam().fabric + " --out '" + file_.string() + "'";
     const int status = std::system(command.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
@@ -77,37 +119,36 @@ TEST_P(ClosedLoop, LayersTakeAsLongAsPredicted) {
   std::string last;
   for (int attempt = 0; attempt < kTries; ++attempt) {
     const double before = disturbance();
-    if (before > kCalm) {
+    if (before > kCalm && !last.empty()) {
       worst = std::max(worst, before);
-      continue;
+      continue;  // figures of a disturbed machine were told once
     }
     const int status = measure();
-    if (status == kWorldFailed && std::string(GetParam()) == "tcp-namespaces") {
+    if (status == kWorldFailed && std::string(GetParam().fabric) == "tcp-namespaces") {
       GTEST_SKIP() << "no network namespaces with a limited rate here (the reason stands above)";
     }
     ASSERT_EQ(status, 0);
-    const double after = disturbance();
-    const auto samples = load_probe_samples(file_);
-    const auto comparisons = compare_layers(samples, fit_cluster(samples, "host-core"));
-    std::vector<double> errors;
-    for (const LayerComparison& c : comparisons) {
-      errors.push_back(std::abs(c.predicted / c.measured - 1.0));
-    }
-    ASSERT_FALSE(errors.empty());
-    last = to_text(comparisons);
-    if (summary_of(errors).median <= kMedianError) {
+    const double disturbed = std::max(before, disturbance());
+    const auto samples = load_samples(file_);
+    const Verdict verdict = verdict_of(compare_layers(samples, fit_cluster(samples, "host-core")));
+    last = verdict.text();
+    std::cout << GetParam().fabric << ", attempt " << attempt + 1 << ": the same work took up to " << 100.0 * disturbed
+              << "% longer\n"
+              << last;
+    if (verdict.median_error <= GetParam().median_error && verdict.wrong == 0) {
       return;
     }
-    if (after <= kCalm) {
-      FAIL() << last;
+    if (disturbed <= kCalm) {
+      FAIL() << "allowed are " << 100.0 * GetParam().median_error << "% and no wrong winner\n" << last;
     }
-    worst = std::max(worst, after);
+    worst = std::max(worst, disturbed);
   }
   GTEST_SKIP() << "the machine is disturbed: the same work took up to " << 100.0 * worst << "% longer\n" << last;
 }
 
-INSTANTIATE_TEST_SUITE_P(Fabrics, ClosedLoop, testing::Values("shared-memory", "tcp-namespaces"),
-                         [](const auto& of) { return of.param[0] == 't' ? "Tcp" : "Shared"; });
+INSTANTIATE_TEST_SUITE_P(Fabrics, ClosedLoop,
+                         testing::Values(Loop{"shared-memory", 0.12}, Loop{"tcp-namespaces", 0.08}),
+                         [](const auto& of) { return of.param.fabric[0] == 't' ? "Tcp" : "Shared"; });
 
 }  // namespace
 }  // namespace ulysim::calibration

@@ -72,7 +72,7 @@ TEST(FitCluster, RefusesAMixOfFabricsAndMissingKinds) {
   EXPECT_THROW((void)fit_cluster(samples, "x"), InputError);
   EXPECT_THROW((void)fit_cluster({}, "x"), InputError);
   samples = samples_of("shared-memory");
-  std::erase_if(samples, [](const ProbeSample& s) { return std::holds_alternative<CollectiveProbe>(s.probe); });
+  std::erase_if(samples, [](const Sample& s) { return std::holds_alternative<CollectiveProbe>(s.probe); });
   EXPECT_THROW((void)fit_cluster(samples, "x"), InputError);
 }
 

@@ -6,7 +6,6 @@
 
 #include "calibration/host/host_backend.h"
 #include "calibration/host/sequence_parallel.h"
-#include "sim/base/check.h"
 
 namespace ulysim::calibration::host {
 namespace {
@@ -19,14 +18,14 @@ LayerProbe layer(Scheme scheme, Mask mask, std::int64_t tokens, std::int64_t kv_
 
 TEST(Kernels, BlockedAttentionIsTheDefinition) {
   const auto backend = make_host_backend({.ranks = 1});
-  for (const auto direction : {kernel::Direction::forward, kernel::Direction::backward}) {
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
     for (const Mask mask : {Mask::full, Mask::causal}) {
       // Within a tile of 64 by 128, and several tiles with a torn last one; 2 query heads share a K and V head.
       for (const std::int64_t tokens : {16, 300}) {
         const AttentionProbe probe{
-            .direction = direction, .mask = mask, .heads = 4, .kv_heads = 2, .head_dim = 32, .tokens = tokens};
+            .pass = pass, .mask = mask, .heads = 4, .kv_heads = 2, .head_dim = 32, .queries = tokens, .keys = tokens};
         EXPECT_LE(backend->verify(probe), kTolerance)
-            << tokens << (mask == Mask::causal ? " causal " : " full ") << static_cast<int>(direction);
+            << tokens << (mask == Mask::causal ? " causal " : " full ") << static_cast<int>(pass);
       }
     }
   }
@@ -63,9 +62,9 @@ TEST(Layers, FourRanksPassBlocksOnMoreThanOnce) {
 TEST(Layers, WhatDoesNotDivideIsRefusedWithASentence) {
   const auto backend = make_host_backend({.ranks = 4});
   EXPECT_THAT([&] { (void)backend->verify(layer(Scheme::ulysses, Mask::full, 256, 2)); },
-              testing::ThrowsMessage<WorldError>("host backend: 2 KV heads do not divide by 4 ranks"));
+              testing::ThrowsMessage<ImpossibleProbe>("2 KV heads do not divide by 4 ranks"));
   EXPECT_THAT([&] { (void)backend->measure(layer(Scheme::ring, Mask::full, 252, 4), {}); },
-              testing::ThrowsMessage<WorldError>("host backend: 252 tokens do not divide into 8 zigzag chunks"));
+              testing::ThrowsMessage<ImpossibleProbe>("252 tokens do not divide into 8 zigzag chunks"));
 }
 
 TEST(Work, ZigzagLeavesEveryRankHalfOfTheCausalSquare) {

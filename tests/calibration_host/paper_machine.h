@@ -4,7 +4,6 @@
 #include <variant>
 #include <vector>
 
-#include "calibration/suite/sample_table.h"
 #include "calibration/suite/suite.h"
 
 namespace ulysim::calibration {
@@ -14,10 +13,10 @@ namespace ulysim::calibration {
 struct PaperMachine {
   double operator()(const GemmProbe& p) const { return 2e-6 + 2.0 * static_cast<double>(p.m * p.n * p.k) / 100e9; }
   double operator()(const AttentionProbe& p) const {
-    const auto t = static_cast<double>(p.tokens);
+    const auto t = static_cast<double>(p.queries);
     const double pairs = p.mask == Mask::full ? t * t : t * t - t * (t - 1.0) / 2.0;
     const auto width = static_cast<double>(p.heads * p.head_dim);
-    return p.direction == kernel::Direction::forward ? 4.0 * pairs * width / 80e9 : 10.0 * pairs * width / 60e9;
+    return p.pass == Pass::forward ? 4.0 * pairs * width / 80e9 : 10.0 * pairs * width / 60e9;
   }
   double operator()(const CopyProbe& p) const { return 2.0 * static_cast<double>(p.bytes) / 10e9; }
   double operator()(const CollectiveProbe& p) const {
@@ -38,15 +37,18 @@ struct PaperMachine {
   }
 };
 
-inline std::vector<ProbeSample> samples_of(const std::string& fabric) {
-  std::vector<ProbeSample> samples;
-  for (const Probe& probe : standard_plan(SuiteSize::standard, 2).measure) {
+inline std::vector<Sample> samples_of(const std::string& fabric) {
+  std::vector<Sample> samples;
+  for (const Probe& probe : host_plan(SuiteSize::standard, 2).measure) {
     samples.push_back({.probe = probe,
+                       .gpu = "paper",
                        .ranks = 2,
                        .fabric = fabric,
+                       .software = "pencil",
                        .seconds = std::visit(PaperMachine(), probe),
-                       .repetitions = 5,
-                       .source = "paper"});
+                       .spread = 0.0,
+                       .runs = 5,
+                       .source = "arithmetic"});
   }
   return samples;
 }

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "calibration/commands.h"
 #include "calibration/fit_cluster.h"
 #include "calibration/write_profile.h"
 #include "sim/study/study.h"
@@ -87,6 +88,27 @@ TEST_P(MeasuredCluster, GivesTheTimeOfTheRingsTransfers) {
   const double bytes = 4194304.0 * (1.0 + 1.0 + 2.0 * 2.0);
   const double expected = 4.0 * 20e-6 + bytes / 0.8e9;
   EXPECT_NEAR(seconds(use_of(figures, "ring").time), expected, 0.01 * expected);
+}
+
+// The loop as a user closes it: the files of the fit beside the catalogue, the measured layers through the engine.
+TEST_P(MeasuredCluster, ValidatesTheVeryLayersThatWereMeasured) {
+  if (!tests::need_pass("ulysses") || !tests::need_pass("ring")) {
+    return;
+  }
+  const auto samples = samples_of(GetParam());
+  const FitOutput fitted = run_fit(data_ / "catalog", "paper-loop", samples);
+  for (const WrittenFile& file : fitted.files) {
+    const fs::path path = data_ / "catalog" / file.path;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << file.text;
+  }
+  const std::vector<fs::path> rows{data_ / "catalog" / "validate" / "paper-loop.yaml"};
+  const results::ValidationResult validation = study::validate(rows, data_);
+  ASSERT_EQ(validation.rows.size(), 12U);  // two schemes, two masks, three lengths
+  for (const results::ValidationRow& row : validation.rows) {
+    ASSERT_TRUE(row.predicted.has_value()) << row.id << ": " << row.note;
+    EXPECT_NEAR(*row.predicted / row.measured, 1.0, 0.10) << row.id;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Fabrics, MeasuredCluster, testing::Values("shared-memory", "tcp-1gbit"),

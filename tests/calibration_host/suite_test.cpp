@@ -8,8 +8,8 @@
 #include <limits>
 #include <sstream>
 
-#include "calibration/suite/probe_text.h"
-#include "calibration/suite/statistics.h"
+#include "calibration/samples/statistics.h"
+#include "calibration/samples/table.h"
 #include "calibration/suite/suite.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostics.h"
@@ -27,11 +27,16 @@ class MadeUp final : public Backend {
   [[nodiscard]] std::string_view name() const override { return "made-up"; }
   [[nodiscard]] int ranks() const override { return 2; }
   [[nodiscard]] std::string fabric() const override { return "thread"; }
-  [[nodiscard]] std::string machine() const override { return "paper"; }
+  [[nodiscard]] std::string machine() const override { return "paper, two sheets"; }
+  [[nodiscard]] std::string software() const override { return "pencil 2"; }
+  [[nodiscard]] PowerState power_state() override { return {.clock_mhz = 1980.0}; }
   [[nodiscard]] double verify(const Probe&) override { return error; }
   [[nodiscard]] std::vector<double> measure(const Probe& probe, Repetitions repetitions) override {
-    if (kind_of(probe) == fails_at) {
+    if (std::holds_alternative<CollectiveProbe>(probe) && collectives == Fate::rank_dies) {
       throw WorldError("rank 1 was killed by signal 9");
+    }
+    if (std::holds_alternative<CollectiveProbe>(probe) && collectives == Fate::impossible) {
+      throw ImpossibleProbe("out of memory");
     }
     ++measured;
     return std::vector<double>(static_cast<std::size_t>(repetitions.timed), seconds);
@@ -39,7 +44,8 @@ class MadeUp final : public Backend {
 
   double error{1e-7};
   double seconds{0.01};
-  std::string fails_at{};
+  enum class Fate { measured, rank_dies, impossible };
+  Fate collectives{Fate::measured};
   int measured{};
 };
 
@@ -67,11 +73,12 @@ TEST_F(Suite, RowsSayWhatWasMeasuredAndWhere) {
   MadeUp backend;
   (void)run_suite(backend, plan_, {.file = file_});
   // 0.2 s of 10 ms are 20 repetitions.
-  EXPECT_EQ(text_of(file_),
-            "kind,shape,ranks,fabric,seconds,spread,repetitions,source\n"
-            "gemm,m=1 n=2 k=3,2,thread,0.01,0.0000,20,made-up backend on paper\n"
-            "copy,bytes=64,2,thread,0.01,0.0000,20,made-up backend on paper\n"
-            "all-to-all,bytes=8,2,thread,0.01,0.0000,20,made-up backend on paper\n");
+  const std::string end =
+      ",0,20,,1980,,\"paper, two sheets\",thread,pencil 2,measured by ulysim calibrate run --backend made-up\n";
+  // The rates: 2·1·2·3 FLOP and half of 8 bytes in 10 ms.
+  EXPECT_EQ(text_of(file_), sample_header() + "gemm,,2,,0.01,,,,,,1,2,3,1,,,,,,,,,,,1.2e-09" + end +
+                                "copy,,2,64,0.01,,,,memory,,,,,,,,,,,,,,,," + end +
+                                "collective,all_to_all,2,8,0.01,4e-07,false,library,,,,,,,,,,,,,,,,," + end);
 }
 
 TEST_F(Suite, AWrongResultIsNeverTimed) {
@@ -80,19 +87,19 @@ TEST_F(Suite, AWrongResultIsNeverTimed) {
     backend.error = error;
     std::filesystem::remove(file_);
     EXPECT_THAT([&] { (void)run_suite(backend, plan_, {.file = file_}); },
-                testing::ThrowsMessage<WorldError>(HasSubstr("copy bytes=16 wrong")));
+                testing::ThrowsMessage<WorldError>(HasSubstr("copy memory 16 B wrong")));
   }
   EXPECT_EQ(backend.measured, 0);
 }
 
 TEST_F(Suite, WhatWasMeasuredBeforeARankDiedIsKeptAndNotMeasuredAgain) {
   MadeUp backend;
-  backend.fails_at = "all-to-all";
+  backend.collectives = MadeUp::Fate::rank_dies;
   EXPECT_THAT([&] { (void)run_suite(backend, plan_, {.file = file_}); },
               testing::ThrowsMessage<WorldError>("rank 1 was killed by signal 9"));
-  EXPECT_THAT(load_probe_samples(file_), SizeIs(2));
+  EXPECT_THAT(load_samples(file_), SizeIs(2));
   // The interruption also tore a line.
-  std::ofstream(file_, std::ios::app) << "all-to-all,bytes=8,2,thr";
+  std::ofstream(file_, std::ios::app) << "collective,all_to_all,2,8,0.0";
   MadeUp again;
   again.seconds = 0.02;
   const auto samples = run_suite(again, plan_, {.file = file_, .existing = Existing::resume});
@@ -101,7 +108,7 @@ TEST_F(Suite, WhatWasMeasuredBeforeARankDiedIsKeptAndNotMeasuredAgain) {
   ASSERT_THAT(samples, SizeIs(3));
   EXPECT_THAT((std::vector<double>{samples[0].seconds, samples[1].seconds, samples[2].seconds}),
               ElementsAre(0.01, 0.01, 0.02));
-  EXPECT_THAT(load_probe_samples(file_), SizeIs(3));
+  EXPECT_THAT(load_samples(file_), SizeIs(3));
 }
 
 TEST_F(Suite, AnExistingFileIsNotTouchedUnasked) {
@@ -111,33 +118,35 @@ TEST_F(Suite, AnExistingFileIsNotTouchedUnasked) {
   EXPECT_EQ(text_of(file_), "precious\n");
 }
 
-TEST(ProbeText, ReadsBackEveryProbeOfThePlans) {
-  for (const int ranks : {1, 2, 4}) {
-    for (const Probe& probe : standard_plan(SuiteSize::standard, ranks).measure) {
-      const auto again = probe_of(kind_of(probe), shape_of(probe));
-      ASSERT_TRUE(again) << kind_of(probe) << " " << shape_of(probe);
-      EXPECT_EQ(key_of(*again, ranks, ""), key_of(probe, ranks, ""));
+TEST_F(Suite, WhatABackendCannotRunIsLeftOutAndTheRestMeasured) {
+  MadeUp backend;
+  backend.collectives = MadeUp::Fate::impossible;
+  EXPECT_THAT(run_suite(backend, plan_, {.file = file_}), SizeIs(2));
+}
+
+TEST_F(Suite, NothingIsStartedAfterTheTimeIsUp) {
+  MadeUp backend;
+  EXPECT_THAT(run_suite(backend, plan_, {.file = file_, .seconds = 0.0}), SizeIs(0));
+  EXPECT_EQ(backend.measured, 0);
+}
+
+// What a plan holds must be readable from the file that it makes, and one rank has nobody to exchange with.
+TEST(Plans, HoldWhatCanBeMeasured) {
+  for (const int ranks : {1, 2, 8}) {
+    for (const SuiteSize size : {SuiteSize::quick, SuiteSize::standard}) {
+      for (const Plan& plan : {host_plan(size, ranks), cuda_plan(size, ranks)}) {
+        std::vector<bool> kinds(probe_kinds().size());
+        for (const Probe& probe : plan.measure) {
+          EXPECT_TRUE(is_measurable(probe)) << describe(probe);
+          kinds[probe.index()] = true;
+          const Sample sample{.probe = probe, .ranks = ranks, .seconds = 1.0};
+          EXPECT_EQ(parse_samples(sample_header() + sample_row(sample), "f").samples.at(0).probe, probe);
+        }
+        EXPECT_TRUE(kinds[0] && kinds[1] && kinds[2]);
+        EXPECT_EQ(kinds[3], ranks > 1);
+        EXPECT_FALSE(plan.check.empty());
+      }
     }
-  }
-}
-
-TEST(ProbeText, RefusesWhatItDoesNotKnow) {
-  EXPECT_FALSE(probe_of("gem", "m=1 n=1 k=1"));
-  EXPECT_FALSE(probe_of("gemm", "m=1 n=1"));
-  EXPECT_FALSE(probe_of("gemm", "m=1 n=1 k=1 j=1"));
-  EXPECT_FALSE(probe_of("gemm", "m=1 n=0 k=1"));
-  EXPECT_FALSE(probe_of("copy", "bytes=-4"));
-}
-
-TEST(SampleTable, NamesTheLineThatCannotBeRead) {
-  const std::string text = std::string(sample_header()) + "\ncopy,bytes=64,2,tcp,0,0,5,x\ncopy,bytes=64,2\n";
-  try {
-    (void)parse_probe_samples(text, "s.csv");
-    FAIL() << "was read";
-  } catch (const InputError& error) {
-    ASSERT_THAT(error.diagnostics(), SizeIs(2));
-    EXPECT_EQ(to_string(error.diagnostics()[0]), "s.csv:2:1: error: ranks and seconds must be above 0");
-    EXPECT_EQ(to_string(error.diagnostics()[1]), "s.csv:3:1: error: 3 cells instead of 8");
   }
 }
 

@@ -11,16 +11,16 @@ namespace ulysim::calibration {
 /// Bus bandwidths in the order of the file, of one side.
 inline std::vector<double> busbw(const ImportedFile& file, bool in_place) {
   std::vector<double> out;
-  for (const Measurement& sample : file.samples) {
-    if (std::get<CollectiveRun>(sample.what).in_place == in_place) {
-      out.push_back(sample.bus_bandwidth_gb_s.value_or(-1.0));
+  for (const Sample& sample : file.samples) {
+    if (std::get<CollectiveProbe>(sample.probe).in_place == in_place) {
+      out.push_back(rate_of(sample).value_or(-1.0));
     }
   }
   return out;
 }
 
-inline const CollectiveRun& run_of(const ImportedFile& file, std::size_t sample) {
-  return std::get<CollectiveRun>(file.samples.at(sample).what);
+inline const CollectiveProbe& run_of(const ImportedFile& file, std::size_t sample) {
+  return std::get<CollectiveProbe>(file.samples.at(sample).probe);
 }
 
 /// Why `text` was refused, a line a mistake; empty when it was not.

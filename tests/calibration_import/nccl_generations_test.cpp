@@ -46,7 +46,7 @@ TEST(NcclText, AnAllToAllIsKnownByWhatIsNotChecked) {
   EXPECT_THAT(busbw(file, false), ElementsAre(15.78, 31.14, 61.84));
   EXPECT_THAT(busbw(file, true), ElementsAre(15.85, 31.58, 61.96));
   EXPECT_EQ(run_of(file, 0).bytes, 1048576);
-  EXPECT_EQ(run_of(file, 0).ranks, 8);
+  EXPECT_EQ(file.samples[0].ranks, 8);
   EXPECT_DOUBLE_EQ(file.samples[0].seconds, 58.14e-6);
 }
 
@@ -194,8 +194,8 @@ TEST(NcclText, ALogMayHoldSeveralRuns) {
                              " 8388608 2097152 float sum -1 100.0 83.89 83.89 0 100.0 83.89 83.89 0\n";
   const ImportedFile file = import_text(first + second, "f", {});
   ASSERT_EQ(file.samples.size(), 4U);
-  EXPECT_EQ(run_of(file, 0).collective, "all_to_all");
-  EXPECT_EQ(run_of(file, 2).collective, "all_reduce");
+  EXPECT_EQ(run_of(file, 0).collective, Collective::all_to_all);
+  EXPECT_EQ(run_of(file, 2).collective, Collective::all_reduce);
   EXPECT_EQ(file.collective, "several");
 }
 

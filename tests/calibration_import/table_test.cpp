@@ -35,10 +35,10 @@ TEST(Table, RowsOfBothKindsStandInOneTable) {
       "collective,all_to_all,4,1000000,1e-5,,,,,,\n",
       "f", {});
   ASSERT_EQ(file.samples.size(), 2U);
-  EXPECT_DOUBLE_EQ(*file.samples[0].tflops, 2.0);
+  EXPECT_DOUBLE_EQ(*rate_of(file.samples[0]), 2.0);
   EXPECT_EQ(file.samples[0].gpu, "H100, 80 GB");
-  EXPECT_EQ(file.samples[0].regime, "sustained");
-  EXPECT_DOUBLE_EQ(*file.samples[1].bus_bandwidth_gb_s, 75.0);
+  EXPECT_EQ(file.samples[0].regime, Regime::sustained);
+  EXPECT_DOUBLE_EQ(*rate_of(file.samples[1]), 75.0);
 }
 
 TEST(Table, OurCsvComesBackUnchanged) {

@@ -172,7 +172,13 @@ TEST(Table, WithoutUtf8EveryByteIsAscii) {
 TEST(Text, WrapsAtSpacesAndIndentsWhatFollows) {
   EXPECT_EQ(wrapped("one two three", 8, 2), "one two\n  three\n");
   EXPECT_EQ(wrapped("  a bb", 4, 4), "  a\n    bb\n");
-  EXPECT_EQ(wrapped("a unbreakable", 4, 2), "a\n  unbreakable\n") << "a long word stands alone";
+  EXPECT_EQ(wrapped("a unbreakable", 6, 2), "a\n  unbr\n  eaka\n  ble\n") << "a long word goes on in the next line";
+}
+
+TEST(Text, ANameWithNothingToSayStandsAlone) {
+  EXPECT_EQ(item("  name", "text", 8, 40), "  name  text\n");
+  EXPECT_EQ(item("  name", "", 8, 40), "  name\n");
+  EXPECT_EQ(item("  name", "  ", 8, 40), "  name\n");
 }
 
 TEST(Text, CountsAndCutsByCharacterNotByByte) {

@@ -11,6 +11,7 @@
 #include "sim/base/diagnostics.h"
 #include "sim/study/study.h"
 #include "tests/reports/example.h"
+#include "tests/reports/sweep_example.h"
 #include "tests/study/lab.h"
 
 namespace ulysim::reports {
@@ -70,6 +71,11 @@ TEST(Saved, AFitComesBack) {
   expect_comes_back(&fit);
 }
 
+TEST(Saved, ASweepComesBack) {
+  const results::SweepResult sweep = sweep_example();
+  expect_comes_back(&sweep);
+}
+
 TEST(Saved, WhatALaterProgramAddsIsPassedOver) {
   const results::StudyResult study = example();
   std::string text = json(&study);
@@ -112,7 +118,7 @@ TEST(Refused, WhatIsNoResultOrALaterVersion) {
             "r.json:1:1: error: 'format': this is no result of ulysim: 'format' is not \"ulysim-result\"\n");
   EXPECT_THAT(complaints("[1]"), HasSubstr("expected a mapping"));
   EXPECT_THAT(complaints(R"({"format": "ulysim-result", "version": 2, "kind": "study"})"),
-              HasSubstr("r.json:1:41: error: 'version': version 2 of the format is later than this program"));
+              HasSubstr("r.json:1:40: error: 'version': version 2 of the format is later than this program"));
   EXPECT_THAT(complaints(R"({"format": "ulysim-result", "version": 1, "kind": "studi"})"),
               HasSubstr("did you mean 'study'"));
 }
@@ -133,7 +139,12 @@ TEST(Refused, WhatWouldBreakAWriter) {
   EXPECT_THAT(with("gpu_memory_capacity_gib", "0.0"), HasSubstr("a GPU without memory"));
   EXPECT_THAT(with("time_s", "1000.0"), HasSubstr("samples ascend"));
   EXPECT_THAT(with("feasible", "yes"), HasSubstr("syntax error"));
-  EXPECT_THAT(with("plans", "[]}"), HasSubstr("at least one plan"));
+}
+
+TEST(Refused, AStudyWithoutPlans) {
+  results::StudyResult study = example();
+  study.plans.clear();
+  EXPECT_THAT(complaints(json(&study)), HasSubstr("'plans': at least one plan is needed"));
 }
 
 TEST(Refused, APlanWithoutALongestSequenceAmongThoseThatHaveOne) {

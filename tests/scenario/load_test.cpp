@@ -53,6 +53,18 @@ TEST(Load, TheContractsOwnExampleLoads) {
   EXPECT_EQ(s.plans[0].plan.optimizer_offload, strategies::Offload::cpu);
 }
 
+TEST(Load, OneDegreeMayTakeAllGpusThatTheOthersLeave) {
+  const Scenario s = parsed(study("{sequence_length: 1Mi}",
+                                  "[{ulysses: all}, {tensor: 2, ring: all}, {ulysses: all, data: 2}, "
+                                  "{data: all, tensor: 4}]"));
+  EXPECT_THAT(names(s), ElementsAre("ulysses=8", "tensor=2,ring=4", "ulysses=4,data=2", "tensor=4,data=2"));
+  EXPECT_EQ(complaints(study("{sequence_length: 1Mi}", "[{ulysses: all, ring: all}, {ulysses: all, tensor: 3}]")),
+            "s.yaml:4:30: error: 'plans[0].ring': 'ulysses' has all the GPUs that are left already\n"
+            "s.yaml:4:36: error: 'plans[1]': tensor 3 does not divide 8 GPUs\n");
+  EXPECT_THAT(complaints(study("{sequence_length: 1Mi}", "[{ulysses: most}]")),
+              testing::HasSubstr("cannot read 'most'"));
+}
+
 TEST(Load, AThousandPlansAreTakenAndNotOneMore) {
   const auto with_plans = [](int count) {
     std::string plans;

@@ -83,7 +83,12 @@ std::vector<std::string> table_keys(std::string_view section) {
 
 TEST(Schema, HasTheKeysOfTheLoader) {
   const Node root = schema();
-  for (const auto& [section, properties] : sections(root)) {
+  const Node sweep = config::load_file(std::string(ULYSIM_SOURCE_DIR) + "/scenarios/sweep.schema.json");
+  auto all = sections(root);
+  all["sweep"] = &at(sweep, {"properties"});
+  all["range"] = &at(sweep, {"$defs", "range", "properties"});
+  EXPECT_THAT(keys_of(at(sweep, {"$defs", "base", "properties"})), UnorderedElementsAreArray(table_keys("scenario")));
+  for (const auto& [section, properties] : all) {
     EXPECT_THAT(keys_of(*properties), UnorderedElementsAreArray(table_keys(section))) << section;
   }
 }

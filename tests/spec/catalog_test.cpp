@@ -202,6 +202,19 @@ TEST(Shipped, StatesOfEveryStackSumToWhatItsPapersSay) {
   EXPECT_EQ(shipped().load_framework("torchtitan").gradient_wire_bytes.value, 4.0) << "torchtitan only in fp32";
 }
 
+TEST(Shipped, AVersionOfAStackIsItsDifferences) {
+  const Framework now = shipped().load_framework("torchtitan");
+  const Framework then = shipped().load_framework("torchtitan-2024");
+  EXPECT_EQ(then.name, "torchtitan-2024");
+  EXPECT_NE(then.summary, now.summary);
+  EXPECT_EQ(then.norm_forward.source, now.norm_forward.source);
+  // fp32 log-softmax, its gradient, that of the logits; compiled, bf16 logits and gradient.
+  EXPECT_EQ(then.logits_peak_bytes.value, 12.0);
+  EXPECT_EQ(now.logits_peak_bytes.value, 4.0);
+  EXPECT_EQ(then.root_unit_stays_gathered.value, 1);
+  EXPECT_EQ(now.root_unit_stays_gathered.value, 0);
+}
+
 TEST(Shipped, CompiledAndFusedStacksMoveLessThanEagerOnes) {
   const Framework eager = shipped().load_framework("deepspeed-hf");
   for (const char* name : {"torchtitan", "megatron-core", "nemo"}) {

@@ -11,6 +11,7 @@
 namespace ulysim::spec {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -253,6 +254,17 @@ TEST_F(RefusedFramework, ANumberOfTilesWithoutItsRule) {
 TEST_F(RefusedFramework, AWordThatIsNone) {
   EXPECT_THAT(with_framework("torchtitan", "{value: every-second-gemm", "{value: every-second-gem"),
               ElementsAre(HasSubstr("did you mean 'every-second-gemm'")));
+}
+
+TEST_F(RefusedFramework, AProfileThatExtendsNothingThatStandsAlone) {
+  std::filesystem::create_directories(folder_ / "frameworks");
+  const auto extending = [&](const char* name, const std::string& other) {
+    std::ofstream(folder_ / "frameworks" / (std::string(name) + ".yaml")) << "summary: s\nextends: " << other << "\n";
+    return messages([&] { std::ignore = Catalog(folder_).load_framework(name); });
+  };
+  EXPECT_THAT(extending("a", "b"), ElementsAre(AllOf(HasSubstr("a.yaml:2:10"), HasSubstr("unknown framework 'b'"))));
+  EXPECT_THAT(extending("b", "a"),
+              ElementsAre(AllOf(HasSubstr("b.yaml:2:10"), HasSubstr("'a' extends another itself"))));
 }
 
 TEST_F(RefusedFramework, AMissingFactThatHasNoDefault) {

@@ -103,6 +103,10 @@ class Generator {
     f.overlap_gradient_reduction.value = static_cast<std::int64_t>(pick(2));
     f.overlap_parameter_gather.value = static_cast<std::int64_t>(pick(2));
     f.last_unit_stays_gathered.value = static_cast<std::int64_t>(pick(2));
+    f.root_unit_stays_gathered.value = static_cast<std::int64_t>(pick(2));
+    f.ring_steps_through_gathered.value = static_cast<std::int64_t>(pick(2));
+    f.ring_overlaps.value = static_cast<std::int64_t>(pick(2));
+    f.pipeline_receive_buffers.value = static_cast<std::int64_t>(pick(2));
     f.gather_unit.value = pick_enum<spec::GatherUnit>(2);
     Plan& plan = bench.plan;
     for (const MeshAxis axis : axes()) {

@@ -53,6 +53,33 @@ TEST(OptimizerBytes, what_a_stack_does_not_have_is_refused_by_name) {
   EXPECT_EQ(reasons_against(bench.framework, bench.plan).size(), 1U) << "the momentum must be on the GPU";
 }
 
+TEST(OptimizerBytes, fp16_searches_gradients_for_infinities) {
+  Plan plan = lab::plain_plan(8192);
+  const spec::Framework megatron = lab::framework("megatron-core");
+  const double bf16 = optimizer_bytes(megatron, plan).traffic;
+  plan.dtype = Dtype::fp16;
+  EXPECT_EQ(optimizer_bytes(megatron, plan).traffic, bf16 + 8) << "fp32 gradients read and written once more";
+  EXPECT_TRUE(reasons_against(megatron, plan).empty());
+  const auto none = reasons_against(lab::framework("torchtitan"), plan);
+  ASSERT_EQ(none.size(), 1U);
+  EXPECT_EQ(none[0].reason, "dtype: fp16: torchtitan does not scale the loss");
+  plan.dtype = Dtype::fp32;
+  EXPECT_THAT(reasons_against(megatron, plan)[0].reason, testing::HasSubstr("FlashAttention and cuDNN"));
+}
+
+TEST(OptimizerBytes, adafactor_factors_matrices_and_no_flat_shards) {
+  Plan plan = lab::plain_plan(8192);
+  plan.optimizer = Optimizer::adafactor;
+  EXPECT_EQ(optimizer_bytes(lab::framework("trl-fsdp2"), plan).states, 0) << "rows and columns";
+  const spec::Framework deepspeed = lab::framework("deepspeed-hf");
+  EXPECT_EQ(optimizer_bytes(deepspeed, plan).states, 4 + 4) << "master and a whole second moment";
+  EXPECT_TRUE(reasons_against(deepspeed, plan).empty());
+  plan.optimizer_offload = Offload::cpu;
+  EXPECT_EQ(reasons_against(deepspeed, plan).size(), 1U);
+  plan.optimizer_offload = Offload::none;
+  EXPECT_THAT(reasons_against(lab::framework("nemo"), plan)[0].reason, testing::HasSubstr("nemo has none"));
+}
+
 Plan muon(std::int64_t zero, std::int64_t data) {
   Plan plan = lab::plain_plan(8192);
   plan.optimizer = Optimizer::muon;

@@ -124,6 +124,44 @@ TEST(Pipeline, TheLastStageHoldsTheLogitsOfAStepWhereTheStackHandsThemOverAsOne)
   }
 }
 
+TEST(Pipeline, MessagesComeIntoBuffersThatStayWhereTheStackKeepsOneForEachMicroBatch) {
+  // PyTorch: activations of one boundary and their gradients, 4 micro-batches of 8192 × 4096 bf16 each.
+  for (const std::int64_t keeps : {0, 1}) {
+    lab::Bench bench = lab::bench("llama-3.1-8b", piped(2, 4), 4);
+    bench.framework.pipeline_receive_buffers.value = keeps;
+    const OpGraph graph = parallelize(bench.whole_plan(), bench.logical());
+    double held = 0;
+    for (const BlockTemplate& block : graph.templates) {
+      for (const Tensor& tensor : block.tensors) {
+        held += block.kind == BlockKind::boundary && tensor.persistent
+                    ? static_cast<double>(local_bytes(tensor, graph.mesh).value())
+                    : 0;
+      }
+    }
+    EXPECT_EQ(held, static_cast<double>(keeps) * 2 * 4 * 8192 * 4096 * 2);
+    EXPECT_THAT(verify(graph), IsEmpty());
+  }
+}
+
+TEST(Pipeline, EachStageUpdatesItsExpertsAndNoMore) {
+  // mixtral-8x7b, four layers in two stages: what the optimizers of all stages hold is the model, once.
+  lab::Bench bench = lab::bench("mixtral-8x7b", piped(2, 4), 4);
+  const OpGraph graph = bench.after({"pipeline"});
+  std::int64_t dense = 0;
+  std::int64_t of_experts = 0;
+  for (const Role& role : graph.roles) {
+    for (const Tensor& tensor : graph.of(role.program.back()).tensors) {
+      if (tensor.kind == MemoryKind::optimizer_states) {
+        (tensor.find(Dim::experts) != nullptr ? of_experts : dense) += global_elements(tensor);
+      }
+    }
+  }
+  const TrainedElements trained = trained_elements(bench.logical());
+  EXPECT_EQ(of_experts, 4 * 8 * 3 * 4096LL * 14336);
+  EXPECT_EQ(of_experts, trained.of_experts);
+  EXPECT_EQ(dense, trained.dense);
+}
+
 TEST(Pipeline, ABoundarySendsTheActivationsOnceEachWay) {
   // s·h·e = 8192 · 4096 · 2 bytes; with tensor and sequence parallelism each rank sends its s/T of it.
   for (const std::int64_t tensor : {1, 4}) {

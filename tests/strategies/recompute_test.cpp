@@ -262,6 +262,10 @@ TEST(Recompute, selective_repeats_every_second_product_where_that_is_the_list) {
   EXPECT_EQ(kept(graph), 65536LL * (2 * (4096 + 1024 + 4096 + 14336 + 4096 + 4096) + 4 * 32));
   EXPECT_GT(kept(plain), kept(graph));
   EXPECT_THAT(verify(graph), testing::IsEmpty());
+  // Compiled, nothing is kept that backward does not read: not the output of down.
+  bench.framework.recompute_reentrant.value = 0;
+  bench.framework.recompute_early_stop.value = 1;
+  EXPECT_EQ(kept(graph) - kept(bench.after({"recompute"})), 65536LL * 2 * 4096);
 }
 
 TEST(Recompute, early_stop_ends_at_the_last_tensor_that_backward_reads) {

@@ -54,14 +54,6 @@ TEST(Ring, all_gather_exchange_sends_as_much_forward_and_twice_backward) {
   EXPECT_EQ(backward_bytes(graph), once + once) << "K, V gathered again; dK, dV reduced and scattered";
 }
 
-TEST(Ring, layout_changes_no_byte) {
-  for (const Layout layout : {Layout::contiguous, Layout::striped}) {
-    Plan plan = ring(4, 65536);
-    plan.ring_layout = layout;
-    EXPECT_EQ(forward_bytes(lab::bench("llama-3.1-8b", plan).after({"ring"})), 3 * 2.0 * 16384 * 8 * 128 * 2);
-  }
-}
-
 /// Pairs of all steps together at one ring coordinate.
 std::int64_t pairs_at(const OpGraph& graph, std::int64_t coordinate) {
   const BlockTemplate& block = lab::layer_of(graph);
@@ -73,6 +65,57 @@ std::int64_t pairs_at(const OpGraph& graph, std::int64_t coordinate) {
     }
   }
   return sum;
+}
+
+/// As PyTorch gathers: all keys at once, attention for each rank's.
+lab::Bench stepping(std::int64_t sequence) {
+  lab::Bench bench = lab::bench("llama-3.1-8b", ring(4, sequence, RingExchange::all_gather));
+  bench.framework.ring_steps_through_gathered.value = 1;
+  return bench;
+}
+
+TEST(Ring, gathered_keys_may_be_gone_through_rank_by_rank) {
+  // One gather forward and one backward, R sends of dK and dV in fp32; the steps of a ring, pair by pair.
+  const OpGraph graph = stepping(65536).after({"ring"});
+  const OpGraph travelling = lab::bench("llama-3.1-8b", ring(4, 65536)).after({"ring"});
+  const double once = 2.0 * 16384 * 8 * 128;
+  EXPECT_EQ(forward_bytes(graph), 3 * once * 2);
+  EXPECT_EQ(backward_bytes(graph), 3 * once * 2 + 4 * once * 4);
+  EXPECT_EQ(
+      lab::count(lab::layer_of(graph), {.phase = Phase::forward, .purpose = Purpose::ring}, CollectiveKind::all_gather),
+      1);
+  for (std::int64_t coordinate = 0; coordinate < 4; ++coordinate) {
+    EXPECT_EQ(pairs_at(graph, coordinate), pairs_at(travelling, coordinate));
+  }
+  EXPECT_THAT(verify(graph), testing::IsEmpty());
+}
+
+TEST(Ring, a_part_of_keys_that_were_not_gathered_is_found) {
+  OpGraph graph = lab::bench("llama-3.1-8b", ring(4, 65536)).after({"ring"});
+  for (BlockTemplate& block : graph.templates) {
+    for (Op& op : block.body(Phase::forward).ops) {
+      if (auto* work = std::get_if<AttentionWork>(&op.work)) {
+        work->gathered_keys = work->key_shift == 2;
+      }
+    }
+  }
+  EXPECT_THAT(verify_shapes(graph), Contains(HasSubstr("which was not gathered over the ring")));
+}
+
+TEST(Ring, kernels_wait_where_the_stack_awaits_each_exchange) {
+  lab::Bench bench = stepping(65536);
+  bench.framework.ring_overlaps.value = 0;
+  for (const Op& op : lab::layer_of(bench.after({"ring"})).body(Phase::forward).ops) {
+    EXPECT_NE(op.stream, Stream::ring_comm) << op.name;
+  }
+}
+
+TEST(Ring, layout_changes_no_byte) {
+  for (const Layout layout : {Layout::contiguous, Layout::striped}) {
+    Plan plan = ring(4, 65536);
+    plan.ring_layout = layout;
+    EXPECT_EQ(forward_bytes(lab::bench("llama-3.1-8b", plan).after({"ring"})), 3 * 2.0 * 16384 * 8 * 128 * 2);
+  }
 }
 
 TEST(Ring, zigzag_balances_exactly_and_contiguous_does_not) {

@@ -286,6 +286,24 @@ TEST(Zero, the_last_unit_may_stay_gathered) {
   }
 }
 
+TEST(Zero, what_has_no_unit_of_its_own_stays_gathered_in_the_root) {
+  // FSDP2 wraps the blocks and the model around them: embedding and head, 128256 · 4096 each, and the last norm are
+  // gathered in forward and never cut again within the step; blocks come and go.
+  lab::Bench bench = stack("torchtitan", zero(3, MeshAxis::data, 8));
+  bench.framework.root_unit_stays_gathered.value = 1;
+  const OpGraph graph = bench.after({"data", "zero"});
+  double kept = 0;
+  for (const BlockTemplate& block : graph.templates) {
+    for (const Tensor& tensor : block.tensors) {
+      kept += tensor.kind == MemoryKind::gathered_parameters && tensor.persistent
+                  ? static_cast<double>(local_bytes(tensor, graph.mesh).value())
+                  : 0;
+    }
+  }
+  EXPECT_NEAR(kept, 2 * (2.0 * 128256 * 4096 + 4096), 2.0) << "one element stands for no table of positions";
+  EXPECT_THAT(verify(graph), testing::IsEmpty());
+}
+
 TEST(Zero, a_shard_that_is_its_own_master_is_cut_from_stage_1_on) {
   // FSDP's reshard_after_forward=False: gathered once a micro-batch and kept, nothing handed out after the optimizer.
   for (const std::int64_t stage : {1, 2}) {

@@ -27,12 +27,14 @@ const std::string kTooLong =
 
 TEST(Help, EveryCommandHasExamples) {
   const Sandbox sandbox;
-  for (const char* command :
-       {"run", "compare", "maxseq", "validate", "calibrate", "report", "model", "explain", "list", "check"}) {
+  for (const char* command : {"run", "compare", "maxseq", "sweep", "validate", "calibrate", "report", "model",
+                              "explain", "list", "check", "completion"}) {
     const Outcome outcome = sandbox.run({command, "--help"});
     EXPECT_EQ(outcome.status, 0) << command;
     EXPECT_THAT(outcome.out, HasSubstr(std::string("Usage: ulysim ") + command)) << command;
-    EXPECT_THAT(outcome.out, HasSubstr(std::string("  ulysim ") + command)) << command;
+    const std::size_t examples = outcome.out.find("\nExamples:\n");
+    ASSERT_NE(examples, std::string::npos) << command;
+    EXPECT_THAT(outcome.out.substr(examples), HasSubstr(std::string("  ulysim ") + command)) << command;
     EXPECT_EQ(outcome.err, "") << command;
   }
 }
@@ -94,6 +96,15 @@ TEST(Check, PrintsEveryMistakeOrOk) {
   EXPECT_EQ(outcome.out, good + ": ok\n");
   EXPECT_THAT(outcome.err, HasSubstr(bad + ":1:1: error: unknown key 'modle'"));
   EXPECT_THAT(outcome.err, HasSubstr(bad + ":2:8: error: 'plans': expected a sequence"));
+}
+
+TEST(Check, KnowsASweepByItsAxes) {
+  const Sandbox sandbox;
+  const std::string sweep = sandbox.write("sweep.yaml", "base: s.yaml\naxes: {training.zero: [1, 7]}\n");
+  (void)sandbox.write("s.yaml", kSmall);
+  const Outcome outcome = sandbox.run({"check", sweep});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr(sweep + ":2:27: error: 'training.zero': 7 is outside 0 to 3"));
 }
 
 TEST(Compare, GivesTheContractsJsonOnStandardOutputAndNothingElse) {
@@ -245,6 +256,24 @@ TEST(Run, TheTraceIsJson) {
   EXPECT_GT(root.find("traceEvents")->items.size(), 100U) << "32 layers forward and backward";
 }
 
+TEST(Names, OfAFileStayTextInEveryFormat) {
+  const Sandbox sandbox;
+  const std::string name = R"(=1+1","pid":0},<script>alert(1)</script>)";
+  const std::string file =
+      sandbox.write("s.yaml", "scenario: '" + name +
+                                  "'\nmodel: llama-3.1-8b\ncluster: {node: dgx-h100}\n"
+                                  "training: {sequence_length: 16Ki}\nplans: [{ulysses: 8, name: '" +
+                                  name + "'}]\n");
+  const config::Node trace = config::parse_json(sandbox.run({"run", file, "--trace", "-"}).out, "trace");
+  const config::Node& process = trace.find("traceEvents")->items.front();
+  EXPECT_EQ(process.find("name")->text, "process_name");
+  EXPECT_THAT(process.find("args")->find("name")->text, StartsWith(name));
+  const config::Node result = config::parse_json(sandbox.run({"run", file, "--json", "-"}).out, "result");
+  EXPECT_EQ(result.find("scenario")->find("name")->text, name);
+  EXPECT_THAT(sandbox.run({"run", file, "--csv", "-"}).out,
+              HasSubstr(R"("'=1+1"",""pid"":0},<script>alert(1)</script>")"));
+}
+
 TEST(World, AFileThatCannotBeWrittenIsASentenceAndStatus1) {
   const Sandbox sandbox;
   const std::string file = sandbox.write("s.yaml", kSmall);
@@ -274,7 +303,7 @@ TEST(Table, IsAsciiOutsideUtf8AndNeverColouredIntoAFile) {
 TEST(List, EveryKindLists) {
   const Sandbox sandbox;
   for (const char* kind : {"gpus", "nodes", "models", "frameworks", "strategies", "collectives", "topologies",
-                           "attention", "scenarios", "formats"}) {
+                           "attention", "scenarios", "sweeps", "formats"}) {
     const Outcome outcome = sandbox.run({"list", kind});
     EXPECT_EQ(outcome.status, 0) << kind << outcome.err;
     EXPECT_NE(outcome.out, "") << kind;

@@ -31,5 +31,17 @@ TEST(Malformed, EachIsRefusedWithAPlaceAndAtOnce) {
   }
 }
 
+TEST(Malformed, IsRefusedAsTheBaseOfASweepToo) {
+  const Sandbox sandbox;
+  const std::string sweep = sandbox.write("sweep.yaml", "base: broken.yaml\naxes: {training.total_tokens: [1G, 2G]}\n");
+  for (const Malformed& input : malformed_scenarios(kSeed, kCount / 4)) {
+    (void)sandbox.write("broken.yaml", input.text);
+    const Outcome outcome = sandbox.run({"sweep", sweep});
+    EXPECT_EQ(outcome.status, 2) << input.text << outcome.err;
+    EXPECT_THAT(outcome.err, testing::ContainsRegex("^[^\n]*(broken|sweep).yaml:[0-9]+:[0-9]+: error: ")) << input.text;
+    EXPECT_EQ(outcome.out, "") << input.text;
+  }
+}
+
 }  // namespace
 }  // namespace ulysim::tools

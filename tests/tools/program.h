@@ -49,24 +49,31 @@ class Sandbox {
   /// `environment` holds "NAME=value" beside the inherited ones.
   [[nodiscard]] Outcome run(const std::vector<std::string>& arguments,
                             const std::vector<std::string>& environment = {}) const {
-    const std::string out = (folder_ / ".out").string();
-    const std::string err = (folder_ / ".err").string();
+    return outcome_of(begin(arguments, environment));
+  }
+
+  /// The program, running; to be waited for with `outcome_of`. One at a time: its output lies in the folder.
+  [[nodiscard]] pid_t begin(const std::vector<std::string>& arguments,
+                            const std::vector<std::string>& environment = {}) const {
     const pid_t child = fork();
     if (child == 0) {
-      start(arguments, environment, out, err);
+      dup2(open(file(".out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
+      dup2(open(file(".err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+      become(arguments, environment);
     }
+    return child;
+  }
+  [[nodiscard]] Outcome outcome_of(pid_t child) const {
     int status = 0;
     waitpid(child, &status, 0);
     return {.status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status),
-            .out = content_of(out),
-            .err = content_of(err)};
+            .out = content_of(file(".out")),
+            .err = content_of(file(".err"))};
   }
 
- private:
-  [[noreturn]] static void start(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
-                                 const std::string& out, const std::string& err) {
-    dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
-    dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+  /// Turns this process into the program.
+  [[noreturn]] static void become(const std::vector<std::string>& arguments,
+                                  const std::vector<std::string>& environment) {
     for (const std::string& variable : environment) {
       const std::size_t equals = variable.find('=');
       setenv(variable.substr(0, equals).c_str(), variable.substr(equals + 1).c_str(), 1);
@@ -81,6 +88,9 @@ class Sandbox {
     execv(argv[0], argv.data());
     _exit(127);
   }
+
+ private:
+  [[nodiscard]] std::string file(const char* name) const { return (folder_ / name).string(); }
 
   std::filesystem::path folder_;
 };

@@ -135,8 +135,9 @@ TEST_F(MeasurementFile, BaseHoldsNoPlansAndASourceItsOrigin) {
 }
 
 TEST_F(MeasurementFile, WhatIsNotYetSupportedIsARefusedRowAndNoMistake) {
-  const auto path = write(std::string(kHead) +
-                          "  - {id: A, metric: step_time_s, measured: 2, plan: {dtype: fp32, sequence_length: 4Ki}}\n");
+  const auto path =
+      write(std::string(kHead) +
+            "  - {id: A, metric: step_time_s, measured: 2, plan: {optimizer: {states: fp16}, sequence_length: 4Ki}}\n");
   const auto result = validate(std::vector{path}, folder_ / "data");
   ASSERT_EQ(result.rows.size(), 1U);
   EXPECT_FALSE(result.rows[0].predicted);

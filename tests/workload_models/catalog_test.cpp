@@ -69,6 +69,11 @@ const std::vector<Published> kPublished{
     {"mpt-7b", 6649286656, kTo32},
     {"falcon-7b", 6921720704, {1, 71}},
     {"deepseek-v3", 671026419200, kTo128},
+    // Cut likewise (SimuMax), one dense layer and three with experts: 2·129280·7168 + 7168 + 4·(187107328 of latent
+    // attention + 2·7168) + 3·7168·18432 + 3·(257·3·7168·2048 + 256·7168 + 256); DeepSeek-V2 with h 5120, 160 experts
+    // of 1536, two shared.
+    {"deepseek-v3-4-layers", 36958707456, kTo128},
+    {"deepseek-v2-4-layers", 13302912480, kTo128},
     {"gpt-oss-120b", 116829156672, kTo64},
     {"llama-4-scout-nested", 107769861120, kForty},
 };
