@@ -54,7 +54,7 @@ function title_of(result: Result): string {
     case "validation":
       return "Validation";
     case "fit":
-      return "Calibration fit";
+      return result.name === undefined ? "Calibration fit" : `${result.name}: fit`;
   }
 }
 

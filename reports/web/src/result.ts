@@ -243,6 +243,7 @@ export interface ValidationResult {
 
 export interface FitResult {
   kind: "fit";
+  name?: string;
   parameters: { name: string; value: string | number; unit: string; source: string; kind: string }[];
   groups: {
     name: string;
