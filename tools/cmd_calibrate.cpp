@@ -79,7 +79,7 @@ int fit(const std::string& name, const fs::path& catalog, const Arguments& argum
     reports::write_stdout(fitted.summary);
     reports::write_stdout(fitted.report ? calibration::to_text(*fitted.report) : "");
   }
-  if (!arguments.out && !arguments.json && !fitted.files.empty()) {
+  if (!arguments.out && !arguments.json && !arguments.html && !arguments.quiet && !fitted.files.empty()) {
     reports::write_stdout("\n" + fitted.files.back().text);
   }
   return kDone;
