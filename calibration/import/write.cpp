@@ -12,16 +12,6 @@
 namespace ulysim::calibration {
 namespace {
 
-/// Names of files are the user's; JSON is UTF-8.
-std::string printable(const std::string& name) {
-  std::string out;
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += byte < 0x20 || byte >= 0x7F ? '?' : c;
-  }
-  return out;
-}
-
 /// A table's row as an object: null where a column does not apply.
 std::string sample_json(const Sample& sample) {
   std::vector<JsonMember> members;

@@ -13,14 +13,9 @@
 namespace ulysim::calibration {
 namespace {
 
-/// Names are the user's; a table is printable ASCII on one line, and blanks round a cell do not count.
-std::string printable(const std::string& name) {
-  std::string out;
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += byte < 0x20 || byte >= 0x7F ? '?' : c;
-  }
-  return std::string(trimmed(out));
+/// Names are the user's; blanks round a cell do not count.
+std::string cell_of(const std::string& name) {
+  return std::string(trimmed(printable(name)));
 }
 
 class Cells {
@@ -135,10 +130,10 @@ std::vector<Cell> columns_of(const Sample& sample) {
   cells.text("regime", sample.regime ? name_of(*sample.regime) : "");
   cells.number("clock_mhz", sample.clock_mhz);
   cells.number("power_w", sample.power_w);
-  cells.text("gpu", printable(sample.gpu));
-  cells.text("fabric", printable(sample.fabric));
-  cells.text("software", printable(sample.software));
-  cells.text("source", printable(sample.source));
+  cells.text("gpu", cell_of(sample.gpu));
+  cells.text("fabric", cell_of(sample.fabric));
+  cells.text("software", cell_of(sample.software));
+  cells.text("source", cell_of(sample.source));
   return cells.take();
 }
 

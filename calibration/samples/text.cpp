@@ -117,6 +117,15 @@ std::optional<std::int64_t> element_bytes(std::string_view type) {
   return found == kTypes.end() ? std::nullopt : std::optional(found->bytes);
 }
 
+std::string printable(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += byte < 0x20 || byte >= 0x7F ? '?' : c;
+  }
+  return out;
+}
+
 std::string shown(std::string_view text) {
   constexpr std::size_t kMost = 40;
   std::string out;

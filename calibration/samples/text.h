@@ -38,6 +38,9 @@ struct Printed {
 /// Bytes of an element of a type as nccl-tests and PyTorch call it: "float", "BFloat16", "c10::BFloat16".
 [[nodiscard]] std::optional<std::int64_t> element_bytes(std::string_view type);
 
+/// A user's name as printable ASCII on one line; '?' for every other byte. Tables and JSON take it as it is.
+[[nodiscard]] std::string printable(std::string_view name);
+
 /// What a message shows of a foreign text: cut, and without control characters.
 [[nodiscard]] std::string shown(std::string_view text);
 
