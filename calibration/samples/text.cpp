@@ -128,12 +128,7 @@ std::string printable(std::string_view name) {
 
 std::string shown(std::string_view text) {
   constexpr std::size_t kMost = 40;
-  std::string out;
-  for (const char c : text.substr(0, kMost)) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += byte < 0x20 || byte >= 0x7F ? '?' : c;
-  }
-  return text.size() > kMost ? out + "…" : out;
+  return printable(text.substr(0, kMost)) + (text.size() > kMost ? "…" : "");
 }
 
 }  // namespace ulysim::calibration
