@@ -45,11 +45,11 @@ function(ulysim_program name)
   target_link_libraries(${name} PRIVATE ulysim_flags fmt::fmt ${ARG_LINK})
 endfunction()
 
-# ulysim_test(LABEL NAME SOURCES a.cpp… [LINK targets…])
-# A GoogleTest program; each of its tests is a ctest named LABEL.Suite.Test with the label LABEL. The tests are listed
+# ulysim_test(LABEL NAME SOURCES a.cpp… [LINK targets…] [ALONE])
+# ALONE: it measures times, and no other test runs beside it. A GoogleTest program; each of its tests is a ctest named LABEL.Suite.Test with the label LABEL. The tests are listed
 # when ctest runs, so that a program which dies at start is a failed test and not a failed build.
 function(ulysim_test label name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "" "SOURCES;LINK" ${ARGN})
   set(labels unit property golden differential validation fuzz compile_fail architecture browser regression slow)
   if(NOT label IN_LIST labels)
     message(FATAL_ERROR "ulysim_test(${label} ${name}): the labels are ${labels}")
@@ -71,7 +71,7 @@ function(ulysim_test label name)
     target_precompile_headers(${name} REUSE_FROM ulysim_test_headers)
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${label}."
-    PROPERTIES LABELS ${label} TIMEOUT ${timeout}
+    PROPERTIES LABELS ${label} TIMEOUT ${timeout} RUN_SERIAL ${ARG_ALONE}
     # A strategy taken out of the catalogue fails its own tests only (tests/support/passes.h).
     SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]|this build has no pass '")
 endfunction()
