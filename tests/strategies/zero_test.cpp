@@ -507,7 +507,7 @@ TEST(Zero, shards_on_drives_pass_through_host_memory) {
     EXPECT_THAT(verify(graph), testing::IsEmpty());
   }
   plan.optimizer_offload = Offload::cpu;
-  const auto reasons = check(stack("torchtitan", plan).context());
+  const auto reasons = check(stack("torchtitan", plan).whole_plan());
   ASSERT_EQ(reasons.size(), 1U);
   EXPECT_EQ(reasons.front().suggestion, "parameter_offload: cpu");
 }
@@ -515,16 +515,16 @@ TEST(Zero, shards_on_drives_pass_through_host_memory) {
 TEST(Zero, parameter_offload_is_refused_where_weights_are_not_cut) {
   Plan plan = zero(2, MeshAxis::data, 8);
   plan.parameter_offload = Offload::cpu;
-  const auto stage = check(stack("deepspeed-hf", plan).context());
+  const auto stage = check(stack("deepspeed-hf", plan).whole_plan());
   ASSERT_EQ(stage.size(), 1U);
   EXPECT_EQ(stage.front().suggestion, "zero: 3");
   plan.zero = 3;
-  EXPECT_THAT(check(stack("deepspeed-hf", plan).context()), testing::IsEmpty());
-  const auto together = check(stack("torchtitan", plan).context());
+  EXPECT_THAT(check(stack("deepspeed-hf", plan).whole_plan()), testing::IsEmpty());
+  const auto together = check(stack("torchtitan", plan).whole_plan());
   ASSERT_EQ(together.size(), 1U);
   EXPECT_EQ(together.front().suggestion, "optimizer: {offload: cpu}");
   plan.optimizer_offload = Offload::cpu;
-  EXPECT_THAT(check(stack("torchtitan", plan).context()), testing::IsEmpty());
+  EXPECT_THAT(check(stack("torchtitan", plan).whole_plan()), testing::IsEmpty());
 }
 
 TEST(Zero, adapters_are_all_whose_gradients_and_states_are_shared) {

@@ -23,6 +23,9 @@ using testing::HasSubstr;
 
 /// Qwen3-0.6B (16 heads) on parts of a node and on two of them.
 scenario::Grid small_grid() {
+  for (const char* pass : {"data", "tensor", "ulysses", "ring", "checkpoint-offload"}) {
+    tests::need_pass(pass);
+  }
   std::string name = (fs::temp_directory_path() / "ulysim-sweep-XXXXXX").string();
   const int file = mkstemp(name.data());
   close(file);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -21,16 +21,12 @@ inline bool is_its_own_test(std::string_view pass) {
   return test != nullptr && std::filesystem::path(test->file()).stem() == own;
 }
 
-/// Whether the catalogue has the pass; if not, the running test is skipped unless it is the pass's own.
-inline bool need_pass(std::string_view pass) {
-  if (strategies::find_strategy(pass) != nullptr) {
-    return true;
+/// Ends the running test where the catalogue lacks the pass: it fails if it is the pass's own, else it is skipped.
+inline void need_pass(std::string_view pass) {
+  if (strategies::find_strategy(pass) == nullptr) {
+    const char* words = is_its_own_test(pass) ? "the catalogue has lost the pass '" : "this build has no pass '";
+    throw std::runtime_error(words + std::string(pass) + "'");
   }
-  if (!is_its_own_test(pass)) {
-    // At once: a test that goes on without its plan may not come to an end.
-    std::cout << "skipped: this build has no pass '" << pass << "'" << std::endl;
-  }
-  return false;
 }
 
 /// The same for all that the plans of a scenario ask for.

@@ -227,7 +227,7 @@ TEST(Maxseq, GivesTheContractsJsonBesideThatOfCompare) {
                             "peak_host_memory_gib_per_node", "memory", "breakdown"}) {
       EXPECT_NE(plan.find(key), nullptr) << key;
     }
-    EXPECT_EQ(plan.find("limit")->text, "gpu-memory") << "nothing is offloaded";
+    EXPECT_EQ(plan.find("limit")->text, "gpu-memory") << "nothing is offloaded: " << outcome.out;
     EXPECT_GT(std::stoll(plan.find("max_sequence_length")->text), 16384);
     EXPECT_EQ(plan.find("options")->find("sequence_length")->text, plan.find("max_sequence_length")->text);
   }

@@ -9,6 +9,7 @@
 
 #include "sim/study/study.h"
 #include "sim/study/validate_file.h"
+#include "tests/support/passes.h"
 
 namespace ulysim::study {
 namespace {
@@ -188,6 +189,7 @@ TEST_F(MeasurementFile, MemoryIsComparedAsItWasMeasured) {
 }
 
 TEST_F(MeasurementFile, APredictionInsideTheBracketIsRight) {
+  tests::need_pass("ring");
   // A ring of 8 over 80 GiB: whatever the longest is, it lies above 1 Ki, below 64 Mi, and not between 1 and 2 Ki.
   const auto row = [](const char* id, const char* ends) {
     return std::string("  - {id: ") + id + ", metric: max_sequence_length, " + ends +
