@@ -52,6 +52,7 @@ std::vector<double> time_batches(const Rig& rig, const Iteration& iteration, int
   const auto count =
       std::clamp(static_cast<std::int64_t>(kBatchSeconds / std::max(once, 1e-7)), std::int64_t{1}, kMostIterations);
   std::vector<double> seconds;
+  seconds.reserve(static_cast<std::size_t>(batches));
   for (int batch = 0; batch < batches; ++batch) {
     seconds.push_back(stopwatch.time(iteration, batch * count, count) / static_cast<double>(count));
   }

@@ -1,5 +1,5 @@
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
@@ -77,6 +77,7 @@ T as(float value) {
 /// Whether every member of this process received what it should; `T` is what the collective computes in.
 template <class T>
 bool is_right(const Rig& rig, const CollectiveProbe& probe) {
+  using Bits = std::conditional_t<sizeof(T) == sizeof(std::uint32_t), std::uint32_t, std::uint16_t>;
   const int world = rig.communicator->world();
   const std::int64_t elements = probe.bytes / static_cast<std::int64_t>(sizeof(T));
   const bool scatters = probe.collective == Collective::reduce_scatter;
@@ -110,7 +111,7 @@ bool is_right(const Rig& rig, const CollectiveProbe& probe) {
     rig.devices[m]->download(result.data(), transfers[m].receive, static_cast<std::int64_t>(result.size() * sizeof(T)));
     for (std::size_t i = 0; i < result.size(); ++i) {
       const T wanted = as<T>(received(probe, rig.members[m].rank, world, static_cast<std::int64_t>(i), elements));
-      right = right && std::memcmp(&result[i], &wanted, sizeof(T)) == 0;
+      right = right && std::bit_cast<Bits>(result[i]) == std::bit_cast<Bits>(wanted);
     }
   }
   return right;

@@ -105,7 +105,8 @@ TEST(Ring, a_part_of_keys_that_were_not_gathered_is_found) {
 TEST(Ring, kernels_wait_where_the_stack_awaits_each_exchange) {
   lab::Bench bench = stepping(65536);
   bench.framework.ring_overlaps.value = 0;
-  for (const Op& op : lab::layer_of(bench.after({"ring"})).body(Phase::forward).ops) {
+  const OpGraph graph = bench.after({"ring"});
+  for (const Op& op : lab::layer_of(graph).body(Phase::forward).ops) {
     EXPECT_NE(op.stream, Stream::ring_comm) << op.name;
   }
 }
