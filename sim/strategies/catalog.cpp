@@ -54,6 +54,29 @@ std::span<const Strategy* const> strategies() {
   return kPasses;
 }
 
+namespace {
+
+/// Tokens are split over three axes by as many passes: whether they divide is asked of the whole plan.
+std::vector<Infeasible> undivided_sequence(const Plan& plan) {
+  using workload::MeshAxis;
+  const workload::Mesh& mesh = plan.mesh;
+  const std::int64_t sequence = plan.sequence_length;
+  const std::int64_t parts = plan.sequence_parts();
+  if (sequence % parts == 0) {
+    return {};
+  }
+  const std::int64_t below = sequence / parts * parts;
+  const bool zigzag = plan.ring_layout == workload::Layout::zigzag && mesh.size(MeshAxis::ring) > 1;
+  return {{fmt::format("{} tokens do not divide into {} equal parts (tensor {} · ulysses {} · ring {}{})", sequence,
+                       parts, mesh.size(MeshAxis::tensor), mesh.size(MeshAxis::ulysses), mesh.size(MeshAxis::ring),
+                       zigzag ? " · 2 for zigzag" : ""),
+           {{"sequence_length", static_cast<double>(sequence)}, {"parts", static_cast<double>(parts)}},
+           below > 0 ? fmt::format("pad to {} tokens, or cut to {}", below + parts, below)
+                     : fmt::format("pad to {} tokens", parts)}};
+}
+
+}  // namespace
+
 const Strategy* find_strategy(std::string_view name) {
   const auto all = strategies();
   const auto found =
@@ -72,6 +95,9 @@ std::vector<Infeasible> check(const PlanContext& context) {
     for (Infeasible& reason : pass->check(context)) {
       reasons.push_back(std::move(reason));
     }
+  }
+  for (Infeasible& reason : undivided_sequence(*context.plan)) {
+    reasons.push_back(std::move(reason));
   }
   return reasons;
 }

@@ -301,22 +301,7 @@ class Ring final : public Strategy {
   std::string name() const override { return "ring"; }
   std::string summary() const override { return "Ring Attention: keys and values travel round, or are gathered"; }
 
-  std::vector<Infeasible> check(const PlanContext& context) const override {
-    const Mesh& mesh = context.plan->mesh;
-    const std::int64_t sequence = context.plan->sequence_length;
-    const std::int64_t parts = context.plan->sequence_parts();
-    if (sequence % parts == 0) {
-      return striped_blocks(*context.plan);
-    }
-    // Tokens are split over all three axes; the finest split is told here for all of them.
-    const std::int64_t below = sequence / parts * parts;
-    return {{fmt::format("{} tokens do not divide into {} equal parts (tensor {} · ulysses {} · ring {}{})", sequence,
-                         parts, mesh.size(MeshAxis::tensor), mesh.size(MeshAxis::ulysses), mesh.size(kRing),
-                         context.plan->ring_layout == Layout::zigzag && mesh.size(kRing) > 1 ? " · 2 for zigzag" : ""),
-             {{"sequence_length", static_cast<double>(sequence)}, {"parts", static_cast<double>(parts)}},
-             below > 0 ? fmt::format("pad to {} tokens, or cut to {}", below + parts, below)
-                       : fmt::format("pad to {} tokens", parts)}};
-  }
+  std::vector<Infeasible> check(const PlanContext& context) const override { return striped_blocks(*context.plan); }
 
   void apply(const PlanContext& context, OpGraph& graph) const override {
     if (graph.mesh.size(kRing) == 1) {

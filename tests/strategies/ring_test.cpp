@@ -138,7 +138,7 @@ TEST(Ring, zigzag_balances_exactly_and_contiguous_does_not) {
 
 TEST(Ring, a_sequence_that_does_not_divide_is_told_the_next_that_does) {
   const lab::Bench bench = lab::bench("llama-3.1-8b", ring(4, 65537));
-  const auto reasons = lab::pass("ring").check(bench.context());
+  const auto reasons = check(bench.whole_plan());
   ASSERT_EQ(reasons.size(), 1U);
   EXPECT_THAT(reasons[0].reason, HasSubstr("65537 tokens do not divide into 8 equal parts"));
   EXPECT_EQ(reasons[0].suggestion, "pad to 65544 tokens, or cut to 65536");
