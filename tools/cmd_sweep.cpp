@@ -161,11 +161,11 @@ bool simulate_missing(const Arguments& arguments, std::size_t jobs, Work& work) 
   const Interrupt interrupt;  // before any thread
   Progress progress(arguments, "points");
   study::sweep(work.grid, missing, {.data = find_data_directory(), .jobs = jobs, .stop = interrupt.token()},
-               [&](results::SweepPoint point) {
+               [&](const results::SweepPoint& point) {
                  if (work.journal) {
                    work.journal->add(point);
                  }
-                 work.finished.try_emplace(results::number_of(work.sweep.axes, point.at), std::move(point));
+                 work.finished.try_emplace(results::number_of(work.sweep.axes, point.at), point);
                  progress.tell(++done, missing.size());
                });
   return done == missing.size();

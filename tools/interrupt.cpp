@@ -1,8 +1,8 @@
 #include "tools/interrupt.h"
 
 #include <pthread.h>
-#include <signal.h>
 
+#include <csignal>
 #include <ctime>
 
 namespace ulysim::tools {
