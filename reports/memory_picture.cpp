@@ -37,7 +37,6 @@ constexpr std::array<Fill, 10> kFills{{{"█", "#", "\x1b[34m"},
                                        {"▨", "x", "\x1b[96m"},
                                        {"▩", "@", "\x1b[95m"},
                                        {"▦", "&", "\x1b[92m"}}};
-constexpr std::string_view kPlain = "\x1b[0m";
 
 std::string drawn(const Fill& fill, std::size_t times, const Style& style) {
   std::string out;

@@ -26,7 +26,6 @@ constexpr std::size_t kGap = 2;
 
 constexpr std::array<std::string_view, 6> kColours{"\x1b[34m", "\x1b[33m", "\x1b[35m",
                                                    "\x1b[32m", "\x1b[36m", "\x1b[91m"};
-constexpr std::string_view kPlain = "\x1b[0m";
 
 std::string coloured(std::string_view marks, const std::string& letters, const Style& style) {
   if (!style.colour) {

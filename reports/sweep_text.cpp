@@ -22,8 +22,6 @@ using results::SweepResult;
 constexpr std::size_t kMostRows = 24;
 constexpr std::size_t kMostChanges = 8;
 constexpr std::size_t kMargin = 2;
-constexpr std::string_view kBold = "\x1b[1m";
-constexpr std::string_view kPlain = "\x1b[0m";
 
 /// Who wins, as words: a plan, or why there is none.
 std::string winner_text(const SweepResult& sweep, const SweepPoint* point) {
@@ -122,7 +120,7 @@ std::string answer(const SweepResult& sweep, const std::vector<Tally>& tally, co
   std::string text = wrapped(fmt::format("{}", fmt::join(parts, ", ")), style.width, kMargin);
   if (style.colour) {
     text.pop_back();
-    text = fmt::format("{}{}{}{}\n", kBold, won > 0 ? "\x1b[32m" : "\x1b[31m", text, kPlain);
+    text = fmt::format("{}{}{}{}\n", kBold, won > 0 ? kGreen : kRed, text, kPlain);
   }
   return text;
 }

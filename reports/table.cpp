@@ -24,11 +24,6 @@ using results::Fit;
 using results::PlanResult;
 using results::StudyResult;
 
-constexpr std::string_view kGreen = "\x1b[32m";
-constexpr std::string_view kYellow = "\x1b[33m";
-constexpr std::string_view kRed = "\x1b[31m";
-constexpr std::string_view kBold = "\x1b[1m";
-constexpr std::string_view kPlain = "\x1b[0m";
 constexpr std::size_t kMostTensors = 8;
 
 Cell coloured(std::string text, std::string_view colour, const Style& style) {

@@ -7,6 +7,13 @@
 
 namespace ulysim::reports {
 
+// Terminal codes, for styles that want colour.
+inline constexpr std::string_view kGreen = "\x1b[32m";
+inline constexpr std::string_view kYellow = "\x1b[33m";
+inline constexpr std::string_view kRed = "\x1b[31m";
+inline constexpr std::string_view kBold = "\x1b[1m";
+inline constexpr std::string_view kPlain = "\x1b[0m";
+
 /// Columns that UTF-8 text takes (code points; the product prints no wide characters of its own).
 [[nodiscard]] std::size_t display_width(std::string_view text);
 

@@ -179,15 +179,18 @@ results::Figures figures_of(const scenario::Scenario& scenario, const Machine& m
       .communication_by_purpose = std::move(communication.by_purpose),
       .bottleneck = bottleneck_of(entry.plan, breakdown, step),
       .links = link_loads(stages.timeline),
-      .picture_links = classes_of(machine.drawing, stages.timeline),
-      .layer_timeline = layer_timeline_of(stages.parallel, stages.schedule_of(last), last),
   };
   figures.breakdown = std::move(breakdown.parts);
   const Books books = highest_books(stages);
   set_memory(scenario, entry, stages.parallel, books.memory, figures);
-  set_memory_by_kind(stages.parallel, stages.schedule_of(*books.rank), *books.rank, figures);
   set_totals(scenario, entry, figures);
   set_sequence_costs(entry, stages, trained, figures);
+  if (options.detail == Detail::numbers) {
+    return figures;
+  }
+  figures.picture_links = classes_of(machine.drawing, stages.timeline);
+  figures.layer_timeline = layer_timeline_of(stages.parallel, stages.schedule_of(last), last);
+  set_memory_by_kind(stages.parallel, stages.schedule_of(*books.rank), *books.rank, figures);
   if (options.detail == Detail::trace) {
     figures.trace = trace_of(stages.parallel, stages.schedules, stages.timeline);
   }

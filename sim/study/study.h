@@ -13,7 +13,8 @@
 namespace ulysim::study {
 
 enum class Detail : std::uint8_t {
-  memory,  ///< of the figures only step time and memory, the same as in `figures`
+  memory,   ///< of the figures only step time and memory, the same as in `figures`
+  numbers,  ///< all figures but the pictures: no layer's timeline, memory by kind or links of the drawing
   figures,
   trace,  ///< also `Figures::trace`: every span of every simulated rank class
 };

@@ -39,7 +39,7 @@ SweepPlan simulate_plan(const scenario::Grid& grid, std::size_t point, std::size
     const scenario::Scenario scenario = scenario::scenario_at(grid, point, plan, library);
     const scenario::PlanEntry& entry = scenario.plans.front();
     out.name = entry.plan.name;
-    const results::PlanResult result = simulate(scenario, build_machine(scenario), entry, {});
+    const results::PlanResult result = simulate(scenario, build_machine(scenario), entry, {.detail = Detail::numbers});
     std::vector<std::string> reasons = result.does_not_fit;
     for (const Infeasible& why : result.infeasible) {
       reasons.push_back(why.reason);

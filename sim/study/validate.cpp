@@ -126,7 +126,7 @@ Detail detail_of(const Measurement& row) {
     case Metric::step_time_s:
       return Detail::memory;
     default:
-      return row.outcome == Outcome::measured ? Detail::figures : Detail::memory;
+      return row.outcome == Outcome::measured ? Detail::numbers : Detail::memory;
   }
 }
 
