@@ -74,8 +74,19 @@ export function with_browser() {
       return route.abort();
     });
     await page.goto(own);
+    await settled(page);
     return { page, problems, asked };
   };
+}
+
+/** Waits until what was asked for is on the screen: charts are drawn with a frame, at the latest with the next one. */
+export function settled(page) {
+  return page.evaluate(
+    () =>
+      new Promise((done) => {
+        requestAnimationFrame(() => requestAnimationFrame(done));
+      }),
+  );
 }
 
 /** Nothing was logged as an error, and nothing was asked for from outside. */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { fit, longest, search, study, sweep, validation } from "./fixtures.mjs";
-import { assert_quiet, downloaded, open_table, with_browser } from "./support.mjs";
+import { assert_quiet, downloaded, open_table, settled, with_browser } from "./support.mjs";
 
 const open = with_browser();
 
@@ -77,7 +77,10 @@ test("parts of the step sum to the step", async () => {
 
 test("with attention left out, what is left fills the chart and its sum is written", async () => {
   const { page } = await open(study());
-  const texts = () => page.locator("#plans .chart svg text").allTextContents();
+  const texts = async () => {
+    await settled(page);
+    return page.locator("#plans .chart svg text").allTextContents();
+  };
   assert.ok((await texts()).includes("78.3 s"));
   await page.locator("#plans").getByLabel("Parts").selectOption({ label: "all but attention" });
   // A fifth of 78.3 s.
@@ -137,8 +140,10 @@ test("a cut through the map has one value of the axis that goes up", async () =>
 test("the zoom's buttons show less of the time, and all of it again", async () => {
   const { page } = await open(study());
   const figure = page.locator("#timeline figure").first();
-  const labels = async () =>
-    (await figure.locator("svg text").allTextContents()).filter((text) => /^[\d.]+ m?s$/.test(text)).sort();
+  const labels = async () => {
+    await settled(page);
+    return (await figure.locator("svg text").allTextContents()).filter((text) => /^[\d.]+ m?s$/.test(text)).sort();
+  };
   const whole = await labels();
   await figure.getByRole("button", { name: "Zoom in" }).click();
   await figure.getByRole("button", { name: "Later" }).click();

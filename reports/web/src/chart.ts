@@ -112,7 +112,8 @@ export function chart(spec: ChartSpec): Chart {
       const width = Math.min(100, (now.end - now.start) * factor);
       const middle = (now.start + now.end) / 2 + shift * width;
       const start = Math.max(0, Math.min(100 - width, middle - width / 2));
-      instance?.dispatchAction({ type: "dataZoom", start, end: start + width });
+      // At once: a second press reads what the first has left.
+      instance?.dispatchAction({ type: "dataZoom", start, end: start + width }, { flush: true });
     }
   };
   return { element, redraw, hide, zoom: zoom_by };
