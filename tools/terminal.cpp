@@ -4,14 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 
 namespace ulysim::tools {
 namespace {
 
 constexpr std::size_t kNarrowest = 40;
 constexpr std::size_t kWidest = 160;
+constexpr std::size_t kWidestPipe = 1000;
 
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
@@ -28,10 +31,17 @@ bool utf8_locale() {
   return false;
 }
 
+// A terminal knows; elsewhere COLUMNS says, so that what is piped can have its rows whole.
 std::size_t width_of(int file) {
   winsize size{};
-  const bool told = ::isatty(file) == 1 && ::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return told ? std::clamp<std::size_t>(size.ws_col, kNarrowest, kWidest) : reports::Style{}.width;
+  if (::isatty(file) == 1 && ::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    return std::clamp<std::size_t>(size.ws_col, kNarrowest, kWidest);
+  }
+  const std::string_view columns = variable("COLUMNS");
+  std::size_t told = 0;
+  const auto [end, error] = std::from_chars(columns.data(), columns.data() + columns.size(), told);
+  const bool is_number = error == std::errc() && end == columns.data() + columns.size() && told > 0;
+  return is_number ? std::clamp(told, kNarrowest, kWidestPipe) : reports::Style{}.width;
 }
 
 }  // namespace

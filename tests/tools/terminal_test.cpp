@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "reports/text.h"
+#include "tests/support/passes.h"
 #include "tests/tools/program.h"
 
 namespace ulysim::tools {
@@ -13,6 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using tests::need_pass;
 
 const std::string kSmall =
     "scenario: small\nmodel: llama-3.1-8b\ncluster: {node: dgx-h100}\ntraining: {sequence_length: 16Ki}\n"
@@ -60,6 +62,24 @@ TEST(Terminal, TextFitsItsWidth) {
   }
 }
 
+TEST(Terminal, WhatIsPipedIsAsWideAsColumnsSays) {
+  const Sandbox sandbox;
+  const std::string file = sandbox.write("s.yaml", kSmall);
+  const auto widest = [&](const std::string& columns) {
+    std::size_t most = 0;
+    std::stringstream lines(sandbox.run({"compare", file}, {"LC_ALL=C.UTF-8", "COLUMNS=" + columns}).out);
+    for (std::string line; std::getline(lines, line);) {
+      most = std::max(most, reports::display_width(line));
+    }
+    return most;
+  };
+  EXPECT_LE(widest("60"), 60U);
+  EXPECT_GT(widest("400"), 80U);
+  for (const char* nonsense : {"", "0", "-5", "12x", "99999999999999999999999"}) {
+    EXPECT_LE(widest(nonsense), 80U) << nonsense;
+  }
+}
+
 TEST(Terminal, SignsFollowTheLocale) {
   const Sandbox sandbox;
   const std::string file = sandbox.write("s.yaml", kSmall);
@@ -70,6 +90,7 @@ TEST(Terminal, SignsFollowTheLocale) {
 }
 
 TEST(Terminal, ProgressIsShownAfterASecondAndErased) {
+  need_pass("ring");
   const Sandbox sandbox;
   const std::string file = sandbox.write("slow.yaml", kSlow);
   const auto [status, text] = shown(60, {"sweep", file, "--jobs", "1"});
@@ -84,6 +105,7 @@ TEST(Terminal, ProgressIsShownAfterASecondAndErased) {
 }
 
 TEST(Terminal, ProgressIsNotForFilesNorForTheQuiet) {
+  need_pass("ring");
   const Sandbox sandbox;
   const std::string file = sandbox.write("slow.yaml", kSlow);
   EXPECT_EQ(sandbox.run({"sweep", file, "--jobs", "1"}).err, "");
