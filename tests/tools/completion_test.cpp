@@ -81,7 +81,7 @@ TEST_F(Completion, ZshReadsTheScript) {
   }
   (void)sandbox_.write("_ulysim", script("zsh"));
   const Outcome outcome = shell("zsh",
-                                "zsh -n _ulysim && fpath=(. $fpath) && autoload -U compinit && compinit -u -D && "
+                                "zsh -n _ulysim && fpath=($PWD $fpath) && autoload -U compinit && compinit -u -D && "
                                 "print $_comps[ulysim]\n");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "_ulysim\n");
