@@ -220,7 +220,8 @@ std::string books(const OpGraph& graph, std::size_t role) {
   return {};
 }
 
-/// Experts that do not get equally many rows on each rank: those are padded, or counted for the busiest.
+/// Experts that do not get equally many rows on each rank: those are padded, or counted for the busiest. Tensor ranks
+/// share rows where adapters meet.
 bool has_unequal_experts(const lab::Bench& bench) {
   if (!bench.model.moe) {
     return false;
@@ -228,7 +229,8 @@ bool has_unequal_experts(const lab::Bench& bench) {
   const Plan& p = bench.plan;
   const std::int64_t visits = p.sequence_length * p.micro_batch * p.mesh.size(MeshAxis::data) * bench.model.moe->top_k;
   const std::int64_t slots = (visits + bench.model.moe->experts - 1) / bench.model.moe->experts;
-  return slots % p.mesh.size(MeshAxis::expert_data) != 0 || p.expert_imbalance > 1;
+  const std::int64_t sharers = p.mesh.size(MeshAxis::expert_data) * (p.adapters ? p.mesh.size(MeshAxis::tensor) : 1);
+  return slots % sharers != 0 || p.expert_imbalance > 1;
 }
 
 /// Whether a plan makes every rank do work that no other plan does: a key/value head for each tensor rank, a

@@ -31,8 +31,9 @@ if(ULYSIM_TESTS)
   add_library(ulysim_headers OBJECT ${CMAKE_SOURCE_DIR}/tools/cmake/headers.cpp)
   target_link_libraries(ulysim_headers PRIVATE ulysim_flags fmt::fmt)
   target_compile_options(ulysim_headers PRIVATE ${ulysim_precompiled_options})
-  target_precompile_headers(ulysim_headers PRIVATE <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory>
-    <optional> <set> <span> <string> <string_view> <utility> <variant> <vector> <fmt/format.h>)
+  set(ulysim_standard_headers <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory> <optional> <set> <span>
+    <string> <string_view> <utility> <variant> <vector> <fmt/format.h>)
+  target_precompile_headers(ulysim_headers PRIVATE ${ulysim_standard_headers})
 endif()
 
 # ulysim_use_headers(TARGET FROM): compiles TARGET with the precompiled headers of FROM where there are such.
