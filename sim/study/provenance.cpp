@@ -66,6 +66,8 @@ std::vector<results::Parameter> gpu_parameters(const spec::Gpu& gpu) {
   c.add("memory_bandwidth", gpu.memory_bandwidth);
   c.add("sms", gpu.sms);
   c.add("bf16", gpu.bf16);
+  c.add_given("sustained_efficiency", gpu.sustained_efficiency);
+  c.add_given("bandwidth_efficiency", gpu.bandwidth_efficiency);
   return c.take();
 }
 

@@ -215,6 +215,16 @@ TEST(Shipped, AVersionOfAStackIsItsDifferences) {
   EXPECT_EQ(now.root_unit_stays_gathered.value, 0);
 }
 
+TEST(Shipped, APartUnderAnotherPowerLimitHoldsLessOfItsProfile) {
+  const Gpu limited = shipped().load_gpu("h100-hbm2e");
+  const Gpu whole = shipped().load_gpu("h100-sxm");
+  EXPECT_LT(limited.sustained_efficiency.value, 1.0);
+  EXPECT_EQ(whole.sustained_efficiency.value, 1.0);
+  ASSERT_TRUE(limited.bandwidth_efficiency.has_value());
+  EXPECT_FALSE(limited.bandwidth_efficiency->source.empty());
+  EXPECT_FALSE(whole.bandwidth_efficiency.has_value());
+}
+
 TEST(Shipped, CompiledAndFusedStacksMoveLessThanEagerOnes) {
   const Framework eager = shipped().load_framework("deepspeed-hf");
   for (const char* name : {"torchtitan", "megatron-core", "nemo"}) {
