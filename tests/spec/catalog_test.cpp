@@ -215,6 +215,15 @@ TEST(Shipped, AVersionOfAStackIsItsDifferences) {
   EXPECT_EQ(now.root_unit_stays_gathered.value, 0);
 }
 
+// Complex numbers are beyond Inductor: what rotates is eager in a compiled block too.
+TEST(Shipped, TorchtitanRotatesInEagerKernels) {
+  const Framework compiled = shipped().load_framework("torchtitan");
+  const Framework eager = shipped().load_framework("untied-ulysses");
+  EXPECT_EQ(compiled.rope_forward.value, eager.rope_forward.value);
+  EXPECT_EQ(compiled.rope_backward.value, eager.rope_backward.value);
+  EXPECT_LT(compiled.norm_forward.value, eager.norm_forward.value);
+}
+
 TEST(Shipped, APartUnderAnotherPowerLimitHoldsLessOfItsProfile) {
   const Gpu limited = shipped().load_gpu("h100-hbm2e");
   const Gpu whole = shipped().load_gpu("h100-sxm");
