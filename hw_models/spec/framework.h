@@ -168,8 +168,11 @@ struct Framework {
   Sourced<double> sequence_parallel_gradient_wire_bytes{};  ///< the same where the sequence is sharded
   Sourced<GatherUnit> gather_unit{};
   Sourced<double> gathered_weight_bytes{.value = 2};  ///< per element on the wire and while gathered
-  Sourced<std::int64_t> last_unit_stays_gathered{};   ///< 1: final norm and head, from forward to backward
-  Sourced<std::int64_t> root_unit_stays_gathered{};   ///< 1: embedding, final norm and head, all through the step
+  /// 1: tensors are copied out of the flat buffer of a gather, and gradients into that of a reduction, between the
+  /// kernels that compute.
+  Sourced<std::int64_t> sharding_copies_compute{};
+  Sourced<std::int64_t> last_unit_stays_gathered{};  ///< 1: final norm and head, from forward to backward
+  Sourced<std::int64_t> root_unit_stays_gathered{};  ///< 1: embedding, final norm and head, all through the step
   /// Below ZeRO-3, which always overlaps; 0: reduced after the whole backward, and stage 2, which must reduce as
   /// gradients come, on the stream that computes.
   Sourced<std::int64_t> overlap_gradient_reduction{.value = 1};

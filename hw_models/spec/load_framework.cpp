@@ -90,6 +90,7 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_if_there(map, "reduce_bucket_per_hidden_squared", out.reduce_bucket_per_hidden_squared, kPerElement);
   read_sourced_or_default(map, "gather_unit", out.gather_unit, Words{gather_unit});
   read_sourced_or_default(map, "gathered_weight_bytes", out.gathered_weight_bytes, kPerElement);
+  read_sourced_or_default(map, "sharding_copies_compute", out.sharding_copies_compute, kFlag);
   read_sourced_or_default(map, "last_unit_stays_gathered", out.last_unit_stays_gathered, kFlag);
   read_sourced_or_default(map, "root_unit_stays_gathered", out.root_unit_stays_gathered, kFlag);
   read_sourced_or_default(map, "overlap_gradient_reduction", out.overlap_gradient_reduction, kFlag);

@@ -199,6 +199,7 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add_given("pipeline_keeps_outputs", f.pipeline_keeps_outputs);
   c.add_given("pipeline_receive_buffers", f.pipeline_receive_buffers);
   c.add_given("gathered_weight_bytes", f.gathered_weight_bytes);
+  c.add_given("sharding_copies_compute", f.sharding_copies_compute);
   c.add_given("last_unit_stays_gathered", f.last_unit_stays_gathered);
   c.add_given("root_unit_stays_gathered", f.root_unit_stays_gathered);
   c.add_given("overlap_gradient_reduction", f.overlap_gradient_reduction);
