@@ -141,8 +141,12 @@ struct Framework {
   Sourced<std::int64_t> vocabulary_multiple{.value = 1};  ///< the vocabulary is padded to this times the tensor degree
 
   // Low-precision GEMMs: what makes their operands, per element quantised.
-  Sourced<double> quantise_traffic{};                  ///< bytes read and written, of an activation or a gradient
-  Sourced<double> quantise_weight_traffic{};           ///< the same of a weight, each time before it is used
+  Sourced<double> quantise_traffic{};         ///< bytes read and written, of an activation or a gradient
+  Sourced<double> quantise_weight_traffic{};  ///< the same of a weight, each time before it is used
+  std::optional<Sourced<double>> quantise_gradient_traffic{};  ///< the same of a gradient, if not as an activation
+  /// The same of a product's input once more in backward, where its bf16 form is what stays; 0: the quantised one does.
+  Sourced<double> requantise_traffic{};
+  Sourced<double> transpose_weight_traffic{};          ///< of a weight that came quantised, for its dgrad
   Sourced<std::int64_t> quantise_kernels{.value = 1};  ///< of one tensor
   Sourced<std::int64_t> quantised_gather{};  ///< 1: shards are quantised and travel so, nothing casts them later
 

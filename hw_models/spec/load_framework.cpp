@@ -79,6 +79,9 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "vocabulary_multiple", out.vocabulary_multiple, kTokens);
   read_sourced_or_default(map, "quantise_traffic", out.quantise_traffic, kPerElement);
   read_sourced_or_default(map, "quantise_weight_traffic", out.quantise_weight_traffic, kPerElement);
+  read_if_there(map, "quantise_gradient_traffic", out.quantise_gradient_traffic, kPerElement);
+  read_sourced_or_default(map, "requantise_traffic", out.requantise_traffic, kPerElement);
+  read_sourced_or_default(map, "transpose_weight_traffic", out.transpose_weight_traffic, kPerElement);
   read_sourced_or_default(map, "quantise_kernels", out.quantise_kernels, kFew);
   read_sourced_or_default(map, "quantised_gather", out.quantised_gather, kFlag);
   read_sourced_or_default(map, "adapter_traffic", out.adapter_traffic, kPerElement);

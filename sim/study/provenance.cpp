@@ -269,6 +269,9 @@ std::vector<results::Parameter> precision_parameters(const scenario::Scenario& s
     Collector of_framework("framework." + f.name + ".");
     of_framework.add_given("quantise_traffic", f.quantise_traffic);
     of_framework.add_given("quantise_weight_traffic", f.quantise_weight_traffic);
+    of_framework.add_given("quantise_gradient_traffic", f.quantise_gradient_traffic);
+    of_framework.add_given("requantise_traffic", f.requantise_traffic);
+    of_framework.add_given("transpose_weight_traffic", f.transpose_weight_traffic);
     of_framework.add_given("quantise_kernels", f.quantise_kernels);
     of_framework.add_given("quantised_gather", f.quantised_gather);
     for (Collector* each : {&c, &of_framework}) {
