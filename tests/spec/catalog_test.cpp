@@ -213,6 +213,12 @@ TEST(Shipped, AVersionOfAStackIsItsDifferences) {
   EXPECT_EQ(now.logits_peak_bytes.value, 4.0);
   EXPECT_EQ(then.root_unit_stays_gathered.value, 1);
   EXPECT_EQ(now.root_unit_stays_gathered.value, 0);
+  // One pass of foreach AdamW after another, the list of roots beside them; fused, all in one.
+  EXPECT_EQ(then.optimizer_traffic.value, 92);
+  EXPECT_EQ(then.optimizer_transient_bytes.value, 4);
+  const Framework between = shipped().load_framework("torchtitan-2025-03");
+  EXPECT_EQ(between.logits_peak_bytes.value, then.logits_peak_bytes.value);
+  EXPECT_EQ(between.optimizer_traffic.value, now.optimizer_traffic.value);
 }
 
 // Complex numbers are beyond Inductor: what rotates is eager in a compiled block too.
