@@ -24,8 +24,8 @@ std::int64_t tiles(std::int64_t extent, std::int64_t tile) {
 }
 
 double memory_seconds(const kernel::Kernel& kernel, const spec::Gpu& gpu, const KernelProfile& profile) {
-  return as_double(traffic(kernel).value()) /
-         (gpu.memory_bandwidth.value.value() * profile.memory_bound.bandwidth_efficiency.value);
+  const spec::Sourced<double>& reached = gpu.bandwidth_efficiency.value_or(profile.memory_bound.bandwidth_efficiency);
+  return as_double(traffic(kernel).value()) / (gpu.memory_bandwidth.value.value() * reached.value);
 }
 
 // Linear between the two measured head sizes. Below 64 the tensor cores idle in proportion; above 128 the rate of
@@ -107,7 +107,8 @@ double gemm_seconds(const kernel::Gemm& g, const spec::Gpu& gpu, const KernelPro
   const double wave_flops = 2.0 * as_double(sms) * as_double(p.tile_m.value) * as_double(p.tile_n.value) *
                             (as_double(g.k) + p.k_overhead.value);
   const double of_precision = g.precision == kernel::Precision::bf16 ? 1.0 : gpu.low_precision_efficiency.value;
-  const double rate = peak_rate(gpu, g.precision).value() * p.efficiency.value * p.sustained.value * of_precision;
+  const double sustained = p.sustained.value * gpu.sustained_efficiency.value;
+  const double rate = peak_rate(gpu, g.precision).value() * p.efficiency.value * sustained * of_precision;
   return launch + std::max(machine_waves * wave_flops / rate, memory_seconds(g, gpu, profile));
 }
 

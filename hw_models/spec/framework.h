@@ -141,8 +141,12 @@ struct Framework {
   Sourced<std::int64_t> vocabulary_multiple{.value = 1};  ///< the vocabulary is padded to this times the tensor degree
 
   // Low-precision GEMMs: what makes their operands, per element quantised.
-  Sourced<double> quantise_traffic{};                  ///< bytes read and written, of an activation or a gradient
-  Sourced<double> quantise_weight_traffic{};           ///< the same of a weight, each time before it is used
+  Sourced<double> quantise_traffic{};         ///< bytes read and written, of an activation or a gradient
+  Sourced<double> quantise_weight_traffic{};  ///< the same of a weight, each time before it is used
+  std::optional<Sourced<double>> quantise_gradient_traffic{};  ///< the same of a gradient, if not as an activation
+  /// The same of a product's input once more in backward, where its bf16 form is what stays; 0: the quantised one does.
+  Sourced<double> requantise_traffic{};
+  Sourced<double> transpose_weight_traffic{};          ///< of a weight that came quantised, for its dgrad
   Sourced<std::int64_t> quantise_kernels{.value = 1};  ///< of one tensor
   Sourced<std::int64_t> quantised_gather{};  ///< 1: shards are quantised and travel so, nothing casts them later
 
@@ -168,8 +172,11 @@ struct Framework {
   Sourced<double> sequence_parallel_gradient_wire_bytes{};  ///< the same where the sequence is sharded
   Sourced<GatherUnit> gather_unit{};
   Sourced<double> gathered_weight_bytes{.value = 2};  ///< per element on the wire and while gathered
-  Sourced<std::int64_t> last_unit_stays_gathered{};   ///< 1: final norm and head, from forward to backward
-  Sourced<std::int64_t> root_unit_stays_gathered{};   ///< 1: embedding, final norm and head, all through the step
+  /// 1: tensors are copied out of the flat buffer of a gather, and gradients into that of a reduction, between the
+  /// kernels that compute.
+  Sourced<std::int64_t> sharding_copies_compute{};
+  Sourced<std::int64_t> last_unit_stays_gathered{};  ///< 1: final norm and head, from forward to backward
+  Sourced<std::int64_t> root_unit_stays_gathered{};  ///< 1: embedding, final norm and head, all through the step
   /// Below ZeRO-3, which always overlaps; 0: reduced after the whole backward, and stage 2, which must reduce as
   /// gradients come, on the stream that computes.
   Sourced<std::int64_t> overlap_gradient_reduction{.value = 1};

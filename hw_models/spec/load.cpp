@@ -167,6 +167,10 @@ Gpu Catalog::load_gpu(std::string_view name, const Location& asked_at) const {
     gpu.low_precision_efficiency.source = "as the H100 SXM";
     gpu.low_precision_efficiency.spread = 0.1;
   }
+  read_sourced_or_default(map, "sustained_efficiency", gpu.sustained_efficiency, kEfficiency);
+  if (map.find("bandwidth_efficiency") != nullptr) {
+    read_sourced(map, "bandwidth_efficiency", gpu.bandwidth_efficiency.emplace(), kEfficiency);
+  }
   if (map.find("power_watts") != nullptr) {
     read_sourced(map, "power_watts", gpu.power_watts.emplace(), kPower);
   }

@@ -79,6 +79,9 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_sourced_or_default(map, "vocabulary_multiple", out.vocabulary_multiple, kTokens);
   read_sourced_or_default(map, "quantise_traffic", out.quantise_traffic, kPerElement);
   read_sourced_or_default(map, "quantise_weight_traffic", out.quantise_weight_traffic, kPerElement);
+  read_if_there(map, "quantise_gradient_traffic", out.quantise_gradient_traffic, kPerElement);
+  read_sourced_or_default(map, "requantise_traffic", out.requantise_traffic, kPerElement);
+  read_sourced_or_default(map, "transpose_weight_traffic", out.transpose_weight_traffic, kPerElement);
   read_sourced_or_default(map, "quantise_kernels", out.quantise_kernels, kFew);
   read_sourced_or_default(map, "quantised_gather", out.quantised_gather, kFlag);
   read_sourced_or_default(map, "adapter_traffic", out.adapter_traffic, kPerElement);
@@ -90,6 +93,7 @@ void read_optional_facts(config::Mapping& map, Framework& out) {
   read_if_there(map, "reduce_bucket_per_hidden_squared", out.reduce_bucket_per_hidden_squared, kPerElement);
   read_sourced_or_default(map, "gather_unit", out.gather_unit, Words{gather_unit});
   read_sourced_or_default(map, "gathered_weight_bytes", out.gathered_weight_bytes, kPerElement);
+  read_sourced_or_default(map, "sharding_copies_compute", out.sharding_copies_compute, kFlag);
   read_sourced_or_default(map, "last_unit_stays_gathered", out.last_unit_stays_gathered, kFlag);
   read_sourced_or_default(map, "root_unit_stays_gathered", out.root_unit_stays_gathered, kFlag);
   read_sourced_or_default(map, "overlap_gradient_reduction", out.overlap_gradient_reduction, kFlag);

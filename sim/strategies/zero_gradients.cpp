@@ -213,29 +213,39 @@ class GradientPass {
 
   [[nodiscard]] bool overlaps() const { return stage_ == 3 || framework_.overlap_gradient_reduction.value != 0; }
 
-  /// The gradient as it travels; `cast` makes it where its type is another. What fits into the bucket is counted with
-  /// that.
+  /// FSDP2 copies gradients into one flat input, which also casts them, before compute goes on (PyTorch
+  /// fsdp/_fully_shard/_fsdp_collectives.py foreach_reduce).
+  [[nodiscard]] bool copies_in() const { return framework_.sharding_copies_compute.value != 0; }
+
+  /// The gradient as it travels; `cast` makes it where its type is another, or where it is copied. What fits into the
+  /// bucket is counted with that.
   TensorId on_the_wire(TensorId id, Op& cast, bool in_bucket) {
+    const std::int64_t held = at(id).element_bytes;
     const std::int64_t wire = gradient_wire_bytes(context_);
-    if (wire == at(id).element_bytes) {
+    if (wire == held && !copies_in()) {
+      return id;
+    }
+    cast.reads.push_back(id);
+    std::get<ElementwiseWork>(cast.work).traffic.push_back({id, static_cast<double>(held + wire)});
+    if (wire == held) {
       return id;
     }
     Tensor other = like(at(id), at(id).name + "_wire");
     other.element_bytes = wire;
     other.kind = MemoryKind::gradients;
     other.persistent = other.shared = in_bucket;
-    const TensorId sent = block_.add(std::move(other));
-    cast.reads.push_back(id);
-    cast.writes.push_back(sent);
-    std::get<ElementwiseWork>(cast.work).traffic.push_back({id, static_cast<double>(at(id).element_bytes + wire)});
-    return sent;
+    cast.writes.push_back(block_.add(std::move(other)));
+    return cast.writes.back();
   }
 
   /// All of it on the reduction's own stream, so that backward goes on (DeepSpeed stage3.py,
   /// reduce_and_partition_stream; FSDP's post-backward stream); without overlap what computes waits for it.
   std::int64_t scatter_before(Op& op, const Sharing& sharing, std::vector<Op>& out) {
     const Stream stream = overlaps() ? Stream::zero_reduce : Stream::compute;
-    Op cast{.name = "cast_" + op.name, .work = ElementwiseWork{.launches = 1}, .stream = stream, .region = op.region};
+    Op cast{.name = "cast_" + op.name,
+            .work = ElementwiseWork{.launches = 1},
+            .stream = copies_in() ? Stream::compute : stream,
+            .region = op.region};
     Op scatter = reduction("scatter_" + op.name, CollectiveKind::reduce_scatter, sharing.shard);
     Op add_up = reduction("add_up_" + op.name, CollectiveKind::all_reduce, sharing.replicas);
     op.stream = stream;

@@ -169,8 +169,21 @@ class ParameterPass {
     }
     if (bytes > 0) {
       add_copies(fetch.back(), bytes, name);
+      if (framework_.sharding_copies_compute.value != 0) {
+        fetch.push_back(copy_out(fetch.back()));
+      }
     }
     return fetch;
+  }
+
+  /// Out of the flat buffer, each element read and written, by the stream that computes (PyTorch
+  /// fsdp/_fully_shard/_fsdp_collectives.py foreach_all_gather_copy_out).
+  Op copy_out(const Op& gather) const {
+    ElementwiseWork work{.launches = 1};
+    for (const TensorId id : gather.writes) {
+      work.traffic.push_back({id, 2.0 * static_cast<double>(block_.tensor(id).element_bytes)});
+    }
+    return {.name = "copy_out_" + gather.name, .work = std::move(work), .reads = gather.writes, .when = gather.when};
   }
 
   TensorId loaded(TensorId id, const std::string& suffix, Op& load) {

@@ -66,6 +66,8 @@ std::vector<results::Parameter> gpu_parameters(const spec::Gpu& gpu) {
   c.add("memory_bandwidth", gpu.memory_bandwidth);
   c.add("sms", gpu.sms);
   c.add("bf16", gpu.bf16);
+  c.add_given("sustained_efficiency", gpu.sustained_efficiency);
+  c.add_given("bandwidth_efficiency", gpu.bandwidth_efficiency);
   return c.take();
 }
 
@@ -197,6 +199,7 @@ std::vector<results::Parameter> framework_parameters(const spec::Framework& f) {
   c.add_given("pipeline_keeps_outputs", f.pipeline_keeps_outputs);
   c.add_given("pipeline_receive_buffers", f.pipeline_receive_buffers);
   c.add_given("gathered_weight_bytes", f.gathered_weight_bytes);
+  c.add_given("sharding_copies_compute", f.sharding_copies_compute);
   c.add_given("last_unit_stays_gathered", f.last_unit_stays_gathered);
   c.add_given("root_unit_stays_gathered", f.root_unit_stays_gathered);
   c.add_given("overlap_gradient_reduction", f.overlap_gradient_reduction);
@@ -266,6 +269,9 @@ std::vector<results::Parameter> precision_parameters(const scenario::Scenario& s
     Collector of_framework("framework." + f.name + ".");
     of_framework.add_given("quantise_traffic", f.quantise_traffic);
     of_framework.add_given("quantise_weight_traffic", f.quantise_weight_traffic);
+    of_framework.add_given("quantise_gradient_traffic", f.quantise_gradient_traffic);
+    of_framework.add_given("requantise_traffic", f.requantise_traffic);
+    of_framework.add_given("transpose_weight_traffic", f.transpose_weight_traffic);
     of_framework.add_given("quantise_kernels", f.quantise_kernels);
     of_framework.add_given("quantised_gather", f.quantised_gather);
     for (Collector* each : {&c, &of_framework}) {

@@ -67,6 +67,11 @@ workload::StepOptions step_options(const workload::Transformer& model, const sce
           std::max<std::int64_t>(0, whole(f.logits_peak_bytes.value - f.logits_kept_bytes.value - kBf16)),
       .quantise_traffic = f.quantise_traffic.value,
       .quantise_weight_traffic = f.quantise_weight_traffic.value,
+      .quantise_gradient_traffic = f.quantise_gradient_traffic.value_or(f.quantise_traffic).value,
+      // Under tensor parallelism inputs are cast before they are gathered, and kept so (torchao
+      // float8/float8_tensor_parallel.py).
+      .requantise_traffic = plan.mesh.size(workload::MeshAxis::tensor) == 1 ? f.requantise_traffic.value : 0.0,
+      .transpose_weight_traffic = f.transpose_weight_traffic.value,
       .quantise_launches = f.quantise_kernels.value,
       .adapter_traffic = f.adapter_traffic.value,
       .adapter_launches = f.adapter_kernels.value,

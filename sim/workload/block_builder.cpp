@@ -106,21 +106,26 @@ TensorId BlockBuilder::made(const std::string& name, TensorId from, Tensor to, T
   return id;
 }
 
-TensorId BlockBuilder::operand(TensorId id) {
+TensorId BlockBuilder::operand(TensorId id, double traffic, Operands& known) {
   if (options_.gemm_precision == kernel::Precision::bf16) {
     return id;
   }
-  const auto known = operands_.find(id.index());
-  if (known != operands_.end()) {
-    return known->second;
+  const auto found = known.find(id.index());
+  if (found != known.end()) {
+    return found->second;
   }
   const Packing packing = packing_of(options_.gemm_precision);
   Tensor quantised = block_.tensor(id);
   quantised.element_bytes = packing.bytes;
   quantised.block_elements = packing.elements;
-  const TensorId made_id = made("quantise", id, std::move(quantised), {id, options_.costs.quantise_traffic});
-  operands_.emplace(id.index(), made_id);
+  const TensorId made_id = made("quantise", id, std::move(quantised), {id, traffic});
+  known.emplace(id.index(), made_id);
   return made_id;
+}
+
+TensorId BlockBuilder::input_again(TensorId x) {
+  const double traffic = options_.costs.requantise_traffic;
+  return traffic > 0 ? operand(x, traffic, operands_again_) : operand(x, options_.costs.quantise_traffic, operands_);
 }
 
 TensorId BlockBuilder::weight_operand(const Weight& w) {
@@ -146,6 +151,14 @@ TensorId BlockBuilder::weight_operand(const Weight& w) {
     quantised.block_elements = packing.elements;
     quantised.kind = MemoryKind::gathered_parameters;
     id = made("quantise", id, std::move(quantised), {id, options_.costs.quantise_weight_traffic});
+  } else if (options_.gemm_precision != kernel::Precision::bf16 && phase_ == Phase::backward &&
+             options_.costs.transpose_weight_traffic > 0) {
+    // FP8 products take both operands along the dimension that they contract, which for dgrad is a weight's other one.
+    Tensor transposed = block_.tensor(id);
+    transposed.element_bytes = packing_of(options_.gemm_precision).bytes;
+    transposed.kind = MemoryKind::gathered_parameters;
+    transposed.gathered_bytes.reset();
+    id = made("transpose", id, std::move(transposed), {id, options_.costs.transpose_weight_traffic});
   }
   weight_operands_.emplace(key, id);
   return id;
@@ -174,7 +187,7 @@ void BlockBuilder::linear(const std::string& name, const Linear& l, TensorId y, 
   };
   const bool adapted = options_.adapters && options_.adapters->reach(l.target);
   const TensorId base = adapted ? like_y("_base") : y;
-  const TensorId x = operand(l.x);
+  const TensorId x = operand(l.x, options_.costs.quantise_traffic, operands_);
   const TensorId w = weight_operand(l.w);
   gemm(name, x, w, base,
        {.m = rows.dims, .n = l.out_dims, .k = l.in_dims, .groups = rows.groups, .precision = options_.gemm_precision});
@@ -194,7 +207,7 @@ void BlockBuilder::linear(const std::string& name, const Linear& l, TensorId y, 
 std::vector<std::optional<TensorId>> BlockBuilder::linear_backward(const std::vector<Linear>& maps, const Rows& rows) {
   std::vector<std::optional<TensorId>> more;
   for (const Linear& l : maps) {
-    const TensorId d_y = operand(l.d_y);
+    const TensorId d_y = operand(l.d_y, options_.costs.quantise_gradient_traffic, operands_);
     const TensorId w = weight_operand(l.w);
     gemm(
         l.name + "_dgrad", d_y, w, l.d_x,
@@ -205,7 +218,8 @@ std::vector<std::optional<TensorId>> BlockBuilder::linear_backward(const std::ve
   }
   for (const Linear& l : maps) {
     if (l.w.grad) {
-      gemm(l.name + "_wgrad", operand(l.x), operand(l.d_y), *l.w.grad,
+      gemm(l.name + "_wgrad", input_again(l.x), operand(l.d_y, options_.costs.quantise_gradient_traffic, operands_),
+           *l.w.grad,
            {.m = l.in_dims,
             .n = l.out_dims,
             .k = rows.dims,

@@ -138,8 +138,11 @@ class BlockBuilder {
   Weight declare(const std::string& name, const std::vector<Extent>& shape, bool frozen);
   [[nodiscard]] Adapter adapter(const std::string& name, const Linear& l, const Rows& rows);
   [[nodiscard]] TensorId adapter_input_gradient(const Linear& l, Adapter& adapter, const Rows& rows);
-  /// An activation, or a gradient of one, as a GEMM of this step takes it; made once for each phase that makes it.
-  [[nodiscard]] TensorId operand(TensorId id);
+  using Operands = std::map<std::size_t, TensorId>;  ///< by what they are made of
+  /// An activation, or a gradient of one, as a GEMM of this step takes it; made once, at `traffic` bytes per element.
+  [[nodiscard]] TensorId operand(TensorId id, double traffic, Operands& known);
+  /// The input of a product as that of its weight's gradient takes it: as it was made in forward, or made anew.
+  [[nodiscard]] TensorId input_again(TensorId x);
   /// A weight as a GEMM takes it, made anew in each phase: out of few bits, into the GEMM precision.
   [[nodiscard]] TensorId weight_operand(const Weight& w);
   [[nodiscard]] TensorId made(const std::string& name, TensorId from, Tensor to, Traffic traffic);
@@ -149,7 +152,8 @@ class BlockBuilder {
   BlockTemplate& block_;
   Phase phase_{Phase::forward};
   Region region_{Region::other};
-  std::map<std::size_t, TensorId> operands_{};                           ///< of activations
+  Operands operands_{};                                                  ///< of activations
+  Operands operands_again_{};                                            ///< those made anew in backward
   std::map<std::pair<Phase, std::size_t>, TensorId> weight_operands_{};  ///< by phase
   std::map<std::size_t, Adapter> adapters_{};                            ///< by weight
 };

@@ -29,6 +29,9 @@ struct ElementwiseCosts {
   std::int64_t logits_backward_workspace{6};  ///< per logit, beside what was kept and the bf16 gradient
   double quantise_traffic{};                  ///< per element of an activation that a low-precision GEMM takes
   double quantise_weight_traffic{};           ///< per element of a weight, each time
+  double quantise_gradient_traffic{};         ///< per element of a gradient that one takes
+  double requantise_traffic{};                ///< per element of an input, in backward; 0: the quantised one is kept
+  double transpose_weight_traffic{};          ///< per element of a weight that came quantised, in backward
   std::int64_t quantise_launches{1};          ///< of one tensor
   double adapter_traffic{};                   ///< per element of the output of a map with an adapter
   std::int64_t adapter_launches{1};

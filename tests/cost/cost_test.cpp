@@ -134,6 +134,17 @@ TEST(Roofline, MemoryBoundIsBandwidthAndLaunches) {
   EXPECT_NEAR(seconds(make_cost_model(pencil_gpu(), pencil_profile())->time(kernel)), 23.0 * kMicrosecond, 1.5e-12);
 }
 
+// A part of another power limit than its profile's: half of the rate of products; 80 of 100 GB/s instead of half.
+TEST(Roofline, APartSaysWhatItHoldsOfItsProfilesRates) {
+  spec::Gpu gpu = pencil_gpu();
+  gpu.sustained_efficiency.value = 0.5;
+  gpu.bandwidth_efficiency = spec::Sourced<double>{.value = 0.8};
+  const Gemm gemm{.m = 256, .n = 256, .k = 1024};
+  EXPECT_NEAR(gemm_seconds(gemm, gpu, pencil_profile()), (2 * 268.435456 + 1.0) * kMicrosecond, 1e-12);
+  const MemoryBound kernel{.traffic = Bytes(1'000'000)};
+  EXPECT_NEAR(memory_bound_seconds(kernel, gpu, pencil_profile()), (12.5 + 1.0) * kMicrosecond, 1e-15);
+}
+
 TEST(Roofline, NoWorkIsALaunch) {
   const Attention nothing{.heads = 2, .kv_heads = 2, .head_dim = 128, .queries = 128, .keys = 128, .pairs = 0};
   EXPECT_EQ(make_cost_model(pencil_gpu(), pencil_profile())->time(nothing), Duration(1'000'000));

@@ -213,6 +213,31 @@ TEST(Shipped, AVersionOfAStackIsItsDifferences) {
   EXPECT_EQ(now.logits_peak_bytes.value, 4.0);
   EXPECT_EQ(then.root_unit_stays_gathered.value, 1);
   EXPECT_EQ(now.root_unit_stays_gathered.value, 0);
+  // One pass of foreach AdamW after another, the list of roots beside them; fused, all in one.
+  EXPECT_EQ(then.optimizer_traffic.value, 92);
+  EXPECT_EQ(then.optimizer_transient_bytes.value, 4);
+  const Framework between = shipped().load_framework("torchtitan-2025-03");
+  EXPECT_EQ(between.logits_peak_bytes.value, then.logits_peak_bytes.value);
+  EXPECT_EQ(between.optimizer_traffic.value, now.optimizer_traffic.value);
+}
+
+// Complex numbers are beyond Inductor: what rotates is eager in a compiled block too.
+TEST(Shipped, TorchtitanRotatesInEagerKernels) {
+  const Framework compiled = shipped().load_framework("torchtitan");
+  const Framework eager = shipped().load_framework("untied-ulysses");
+  EXPECT_EQ(compiled.rope_forward.value, eager.rope_forward.value);
+  EXPECT_EQ(compiled.rope_backward.value, eager.rope_backward.value);
+  EXPECT_LT(compiled.norm_forward.value, eager.norm_forward.value);
+}
+
+TEST(Shipped, APartUnderAnotherPowerLimitHoldsLessOfItsProfile) {
+  const Gpu limited = shipped().load_gpu("h100-hbm2e");
+  const Gpu whole = shipped().load_gpu("h100-sxm");
+  EXPECT_LT(limited.sustained_efficiency.value, 1.0);
+  EXPECT_EQ(whole.sustained_efficiency.value, 1.0);
+  ASSERT_TRUE(limited.bandwidth_efficiency.has_value());
+  EXPECT_FALSE(limited.bandwidth_efficiency->source.empty());
+  EXPECT_FALSE(whole.bandwidth_efficiency.has_value());
 }
 
 TEST(Shipped, CompiledAndFusedStacksMoveLessThanEagerOnes) {
