@@ -195,8 +195,7 @@ ULYSIM_ANYWHERE inline void ReferenceForward::operator()(std::int64_t i) const {
 }
 
 ULYSIM_ANYWHERE inline void ReferenceDelta::operator()(std::int64_t i) const {
-  delta[ReferenceRow(shape, i).statistic] =
-      dot(out + i * shape.head_dim, d_out + i * shape.head_dim, shape.head_dim);
+  delta[ReferenceRow(shape, i).statistic] = dot(out + i * shape.head_dim, d_out + i * shape.head_dim, shape.head_dim);
 }
 
 /// An element of P and of the gradient of the scores, of the query and the key that begin at these elements.

@@ -56,8 +56,8 @@ double pack_mistakes(CudaDevice& device, HeadSplit split, std::int64_t tokens, s
   std::vector<Vector16> result(static_cast<std::size_t>(packed_bytes / 16));
   std::vector<Vector16> expected(result.size());
   device.download(result.data(), packed.as<void>(), packed_bytes);
-  run_on_host(PackHeads{
-      .from = values.data(), .to = expected.data(), .tokens = tokens, .split = split, .vectors = vectors});
+  run_on_host(
+      PackHeads{.from = values.data(), .to = expected.data(), .tokens = tokens, .split = split, .vectors = vectors});
   const bool packed_right = same_bytes(result, expected);
   if (split.replicas().divisor() > 1) {
     return packed_right ? 0.0 : 1.0;  // Unpacking adds replicas up: not the inverse.

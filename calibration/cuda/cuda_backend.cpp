@@ -112,7 +112,7 @@ class CudaBackend final : public Backend {
 
  private:
   template <class Call>
-  auto unless_failed(Call call) {
+  std::invoke_result_t<Call> unless_failed(Call call) {
     try {
       return call();
     } catch (const ImpossibleProbe&) {

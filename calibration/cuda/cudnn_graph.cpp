@@ -188,7 +188,10 @@ class Builder {
     pointwise({.mode = CUDNN_POINTWISE_GEN_INDEX, .axis = 2}, scores, row);
     pointwise({.mode = CUDNN_POINTWISE_GEN_INDEX, .axis = 3}, scores, column);
     pointwise({.mode = CUDNN_POINTWISE_CMP_GE, .second = column, .precision = CUDNN_DATA_BOOLEAN}, row, seen);
-    pointwise({.mode = CUDNN_POINTWISE_BINARY_SELECT, .second = scalar(std::numeric_limits<float>::lowest()), .condition = seen}, scores, result);
+    pointwise({.mode = CUDNN_POINTWISE_BINARY_SELECT,
+               .second = scalar(std::numeric_limits<float>::lowest()),
+               .condition = seen},
+              scores, result);
     return result;
   }
 

@@ -51,8 +51,8 @@ class Company {
 
   /// What rank 0 gave.
   [[nodiscard]] const std::vector<std::byte>& bytes() const;
-  /// From now on `missed` is called, by a thread of its own and once, with a sentence about the first rank that is gone:
-  /// on rank 0 any other, elsewhere rank 0 (which ends when it misses one).
+  /// From now on `missed` is called, by a thread of its own and once, with a sentence about the first rank that is
+  /// gone: on rank 0 any other, elsewhere rank 0 (which ends when it misses one).
   void watch(std::function<void(const std::string&)> missed);
   /// Says goodbye to the others and no longer watches them.
   void leave();
