@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,9 +20,17 @@ struct Covariance {
   std::vector<double> matrix{};
 };
 
+/// What the times of an attention kernel's samples hold that the kernel of a training step has not.
+struct Circumstances {
+  double host_gap{};       ///< seconds, of Pass::forward_host_gap
+  double burst_gain{1.0};  ///< rate of samples that are bursts over that of sustained ones
+};
+using CircumstancesOf = std::map<kernel::AttentionKernel, Circumstances>;
+
 struct ProfileFit {
   cost::KernelProfile profile{};
   std::vector<Covariance> covariances{};
+  CircumstancesOf circumstances{};  ///< of those that were fitted
 };
 
 /// Finds the parameters of the roofline cost model (hw_models/cost) that reproduce the samples of a GPU.
@@ -39,7 +48,8 @@ struct ProfileFit {
 [[nodiscard]] cost::KernelProfile generic_profile(const cost::KernelProfile& from);
 
 /// What the profile predicts for a sample of kernels, in seconds; a GEMM burst without the sustained factor.
-[[nodiscard]] double predicted_seconds(const Sample& sample, const spec::Gpu& gpu, const cost::KernelProfile& profile);
+[[nodiscard]] double predicted_seconds(const Sample& sample, const spec::Gpu& gpu, const cost::KernelProfile& profile,
+                                       const CircumstancesOf& circumstances = {});
 
 /// What a catalogue holds of a GPU: `catalog_dir`/samples/NAME-gemm.csv and -attention.csv, and -collectives.csv of one
 /// node where there is one.

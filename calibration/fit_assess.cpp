@@ -50,12 +50,19 @@ Split split(std::span<const Sample> samples) {
 
 }  // namespace
 
-double predicted_seconds(const Sample& sample, const spec::Gpu& gpu, const cost::KernelProfile& profile) {
+double predicted_seconds(const Sample& sample, const spec::Gpu& gpu, const cost::KernelProfile& profile,
+                         const CircumstancesOf& circumstances) {
   cost::KernelProfile regime = profile;
   if (!is_sustained(sample)) {
     regime.gemm.sustained.value = 1.0;
   }
   double total = 0.0;
+  const auto* attention = std::get_if<AttentionProbe>(&sample.probe);
+  if (attention != nullptr && circumstances.contains(attention->implementation)) {
+    const Circumstances& around = circumstances.at(attention->implementation);
+    total += has_host_gap(sample) ? around.host_gap : 0.0;
+    regime.attention_sustained.value *= is_burst(sample) ? around.burst_gain : 1.0;
+  }
   for (const kernel::Kernel& kernel : kernels_of(sample.probe)) {
     total += cost::kernel_seconds(kernel, gpu, regime);
   }
@@ -64,16 +71,16 @@ double predicted_seconds(const Sample& sample, const spec::Gpu& gpu, const cost:
 
 Fitter kernel_fitter(const spec::Gpu& gpu) {
   return [gpu](std::span<const Sample> samples) -> Predictor {
-    return [gpu, profile = fit_profile(samples, gpu).profile](const Sample& sample) {
-      return std::optional(predicted_seconds(sample, gpu, profile));
+    return [gpu, fit = fit_profile(samples, gpu)](const Sample& sample) {
+      return std::optional(predicted_seconds(sample, gpu, fit.profile, fit.circumstances));
     };
   };
 }
 
 Fitter refitter(const spec::Gpu& gpu, const cost::KernelProfile& base) {
   return [gpu, base](std::span<const Sample> samples) -> Predictor {
-    return [gpu, profile = refit_profile(samples, gpu, base).profile](const Sample& sample) {
-      return std::optional(predicted_seconds(sample, gpu, profile));
+    return [gpu, fit = refit_profile(samples, gpu, base)](const Sample& sample) {
+      return std::optional(predicted_seconds(sample, gpu, fit.profile, fit.circumstances));
     };
   };
 }

@@ -69,6 +69,8 @@ struct Shape {
   double forward_saturation{};
   double backward_saturation{};
   double imbalance{};
+  double host_gap{};  // these two: Circumstances
+  double burst_gain{1.0};
 };
 
 /// A member of Shape that the samples can tell, with its range.
@@ -78,14 +80,32 @@ struct Free {
   const char* name{};
 };
 
+// No call can have waited longer for the host than the shortest took.
+double longest_host_gap(const SampleList& samples) {
+  const SampleList waiting = only(samples, has_host_gap);
+  const auto shortest = std::min_element(waiting.begin(), waiting.end(),
+                                         [](const Sample* a, const Sample* b) { return a->seconds < b->seconds; });
+  return shortest == waiting.end() ? 0.0 : (*shortest)->seconds;
+}
+
 // The asymptote may not exceed the best rate that was measured: a curve through short samples says nothing about
-// longer ones.
+// longer ones. If that call waited for the host, its kernel was faster by no more than the longest such wait.
 double best_fraction(const SampleList& samples, const spec::Gpu& gpu) {
-  double best = 0.0;
-  for (const Sample* sample : samples) {
-    best = std::max(best, flops_of(sample->probe) / sample->seconds / gpu.bf16.value.value());
-  }
-  return best;
+  const auto rate = [](const Sample* s) { return flops_of(s->probe) / s->seconds; };
+  const Sample* best = *std::max_element(samples.begin(), samples.end(),
+                                         [&](const Sample* a, const Sample* b) { return rate(a) < rate(b); });
+  const double gap = has_host_gap(*best) ? longest_host_gap(samples) : 0.0;
+  const double alone = best->seconds > gap ? best->seconds - gap : best->seconds;
+  return flops_of(best->probe) / alone / gpu.bf16.value.value();
+}
+
+// Bursts and long runs of one source, which are one machine and one way to measure, tell how much faster bursts are.
+bool tells_of_bursts(const SampleList& samples) {
+  return std::any_of(samples.begin(), samples.end(), [&](const Sample* burst) {
+    return is_burst(*burst) && std::any_of(samples.begin(), samples.end(), [&](const Sample* run) {
+             return is_sustained(*run) && run->source == burst->source;
+           });
+  });
 }
 
 // Sums of both directions tell of both.
@@ -127,8 +147,10 @@ MaskSamples mask_samples(const SampleList& samples, Predicate tells) {
 std::vector<Free> free_members(const SampleList& samples, const spec::Gpu& gpu) {
   const SampleList forward = only(samples, is_forward);
   const SampleList backward = only(samples, [](const Sample& s) { return !is_forward(s); });
+  const bool burst_gain = tells_of_bursts(samples);
   const auto asymptote = [&](const SampleList& told_by) {
-    const double ceiling = best_fraction(told_by, gpu);
+    const SampleList runs = only(told_by, is_sustained);
+    const double ceiling = best_fraction(burst_gain && !runs.empty() ? runs : told_by, gpu);
     return Unknown{.start = 0.9 * ceiling, .low = 0.2 * ceiling, .high = ceiling};
   };
   constexpr Unknown kSaturation{.start = 200.0, .low = 0.0, .high = 4000.0};
@@ -147,6 +169,12 @@ std::vector<Free> free_members(const SampleList& samples, const spec::Gpu& gpu) 
   if (!only(samples, is_head_64).empty()) {
     free.push_back(
         {&Shape::head_64_ratio, {.start = kHead64Ratio, .low = 0.5, .high = 1.0}, "efficiency_64 / efficiency_128"});
+  }
+  if (const double most = longest_host_gap(samples); most > 0.0) {
+    free.push_back({&Shape::host_gap, {.start = 0.5 * most, .low = 0.0, .high = most}, "host gap s"});
+  }
+  if (burst_gain) {
+    free.push_back({&Shape::burst_gain, {.start = 1.1, .low = 1.0, .high = 2.0}, "burst / sustained"});
   }
   const auto add_mask = [&](const MaskSamples& told_by, const Free& ahead, const Free& back) {
     if (!told_by.forward.empty()) {
@@ -199,7 +227,12 @@ struct Entries {
   AttentionProfile forward{};
   AttentionProfile backward{};
   Covariance covariance{};
+  Circumstances circumstances{};
 };
+
+Circumstances circumstances_of(const Shape& shape) {
+  return {.host_gap = shape.host_gap, .burst_gain = shape.burst_gain};
+}
 
 Entries blank(AttentionKernel implementation, const cost::KernelProfile& profile) {
   const spec::Sourced<Duration> launch{
@@ -244,8 +277,9 @@ Entries fit_implementation(AttentionKernel implementation, const SampleList& sam
   }
   const TimedKernels timed(samples);
   const Residuals residuals = [&](const std::vector<double>& x) {
-    apply(shape_of(free, x), working.attention[0], working.attention[1]);
-    return timed.log_ratios(gpu, working);
+    const Shape shape = shape_of(free, x);
+    apply(shape, working.attention[0], working.attention[1]);
+    return timed.log_ratios(gpu, working, circumstances_of(shape));
   };
   const Estimate estimate = least_squares(residuals, weights_by_source(samples), unknowns);
   const std::vector<double>& x = estimate.values;
@@ -254,6 +288,7 @@ Entries fit_implementation(AttentionKernel implementation, const SampleList& sam
     entries.covariance.parameters.emplace_back(member.name);
   }
   apply(shape_of(free, x), entries.forward, entries.backward);
+  entries.circumstances = circumstances_of(shape_of(free, x));
   const double spread = rounded(robust_sigma(residuals(x)));
   const SampleList forward = telling_of(samples, Direction::forward);
   const SampleList backward = telling_of(samples, Direction::backward);
@@ -285,7 +320,7 @@ bool has_forward(const SampleList& attention) {
   return std::any_of(attention.begin(), attention.end(), [](const Sample* sample) { return !is_backward(*sample); });
 }
 
-std::vector<Covariance> fit_attention(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfile& profile) {
+AttentionFit fit_attention(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfile& profile) {
   using enum AttentionKernel;
   constexpr AttentionKernel kAll[] = {flash_attention_2, flash_attention_3, cudnn, sdpa};
   std::map<AttentionKernel, Entries> fitted;
@@ -300,7 +335,7 @@ std::vector<Covariance> fit_attention(const SampleList& samples, const spec::Gpu
   const AttentionKernel reference = fitted.begin()->first;
   std::vector<AttentionProfile> known;
   known.swap(profile.attention);
-  std::vector<Covariance> covariances;
+  AttentionFit result;
   for (const AttentionKernel implementation : kAll) {
     const auto own = fitted.find(implementation);
     const auto before = std::find_if(known.begin(), known.end(), [&](const AttentionProfile& entry) {
@@ -309,7 +344,8 @@ std::vector<Covariance> fit_attention(const SampleList& samples, const spec::Gpu
     if (own != fitted.end()) {
       profile.attention.push_back(own->second.forward);
       profile.attention.push_back(own->second.backward);
-      covariances.push_back(own->second.covariance);
+      result.covariances.push_back(own->second.covariance);
+      result.circumstances.emplace(implementation, own->second.circumstances);
     } else if (before != known.end()) {
       std::copy_n(before, 2, std::back_inserter(profile.attention));
     } else {
@@ -320,7 +356,7 @@ std::vector<Covariance> fit_attention(const SampleList& samples, const spec::Gpu
       profile.attention.push_back(entries.backward);
     }
   }
-  return covariances;
+  return result;
 }
 
 }  // namespace ulysim::calibration

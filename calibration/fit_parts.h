@@ -20,18 +20,22 @@ class TimedKernels {
  public:
   explicit TimedKernels(const SampleList& samples);
   /// log(predicted / measured) of every sample, in order.
-  [[nodiscard]] std::vector<double> log_ratios(const spec::Gpu& gpu, const cost::KernelProfile& profile) const;
+  [[nodiscard]] std::vector<double> log_ratios(const spec::Gpu& gpu, const cost::KernelProfile& profile,
+                                               const Circumstances& circumstances = {}) const;
 
  private:
   struct Timed {
+    const Sample* sample{};
     std::vector<kernel::Kernel> kernels{};
-    double seconds{};
   };
   std::vector<Timed> timed_;
 };
 
 /// Samples whose source does not say are bursts: that is what benchmarks run.
 [[nodiscard]] bool is_sustained(const Sample& sample);
+/// Whether the source says so.
+[[nodiscard]] bool is_burst(const Sample& sample);
+[[nodiscard]] bool has_host_gap(const Sample& sample);
 
 /// GEMM parameters from GEMM samples; launches and bandwidth as `profile` has them where they do not come from here.
 /// `sustained` stays as it is where no sample tells of it and it has a source.
@@ -39,8 +43,11 @@ class TimedKernels {
 
 /// Entries of all implementations, in the order of their enumeration, forward before backward. One without forward
 /// samples keeps the entries that `profile` has of it, or stands as flash-attention-2 (the first one fitted without).
-[[nodiscard]] std::vector<Covariance> fit_attention(const SampleList& samples, const spec::Gpu& gpu,
-                                                    cost::KernelProfile& profile);
+struct AttentionFit {
+  std::vector<Covariance> covariances{};
+  CircumstancesOf circumstances{};
+};
+[[nodiscard]] AttentionFit fit_attention(const SampleList& samples, const spec::Gpu& gpu, cost::KernelProfile& profile);
 [[nodiscard]] bool has_forward(const SampleList& attention);
 
 /// Launch and share of the bandwidth from copies within a GPU's memory.

@@ -66,25 +66,35 @@ void relabel_published(T&... values) {
 
 TimedKernels::TimedKernels(const SampleList& samples) {
   for (const Sample* sample : samples) {
-    timed_.push_back({.kernels = kernels_of(sample->probe), .seconds = sample->seconds});
+    timed_.push_back({.sample = sample, .kernels = kernels_of(sample->probe)});
   }
 }
 
-std::vector<double> TimedKernels::log_ratios(const spec::Gpu& gpu, const cost::KernelProfile& profile) const {
+std::vector<double> TimedKernels::log_ratios(const spec::Gpu& gpu, const cost::KernelProfile& profile,
+                                             const Circumstances& circumstances) const {
+  cost::KernelProfile of_bursts = profile;
+  of_bursts.attention_sustained.value *= circumstances.burst_gain;
   std::vector<double> ratios;
   ratios.reserve(timed_.size());
   for (const Timed& timed : timed_) {
-    double total = 0.0;
+    double total = has_host_gap(*timed.sample) ? circumstances.host_gap : 0.0;
     for (const kernel::Kernel& kernel : timed.kernels) {
-      total += cost::kernel_seconds(kernel, gpu, profile);
+      total += cost::kernel_seconds(kernel, gpu, is_burst(*timed.sample) ? of_bursts : profile);
     }
-    ratios.push_back(std::log(total / timed.seconds));
+    ratios.push_back(std::log(total / timed.sample->seconds));
   }
   return ratios;
 }
 
 bool is_sustained(const Sample& sample) {
   return sample.regime == Regime::sustained;
+}
+bool is_burst(const Sample& sample) {
+  return sample.regime == Regime::burst;
+}
+bool has_host_gap(const Sample& sample) {
+  const auto* attention = std::get_if<AttentionProbe>(&sample.probe);
+  return attention != nullptr && attention->pass == Pass::forward_host_gap;
 }
 
 double rounded(double value) {
@@ -201,9 +211,9 @@ ProfileFit fit_profile(std::span<const Sample> samples, const spec::Gpu& gpu) {
   fit.covariances.push_back(fit_gemm(by_kind.gemm, gpu, profile));
   profile.memory_bound.launch = {
       .value = profile.gemm.launch.value, .source = "as the launch of a GEMM", .kind = spec::SourceKind::assumed};
-  for (Covariance& covariance : fit_attention(by_kind.attention, gpu, profile)) {
-    fit.covariances.push_back(std::move(covariance));
-  }
+  AttentionFit attention = fit_attention(by_kind.attention, gpu, profile);
+  std::move(attention.covariances.begin(), attention.covariances.end(), std::back_inserter(fit.covariances));
+  fit.circumstances = std::move(attention.circumstances);
   return fit;
 }
 
@@ -223,7 +233,9 @@ ProfileFit refit_profile(std::span<const Sample> samples, const spec::Gpu& gpu, 
     parts.push_back(fmt::format("{} GEMM", by_kind.gemm.size()));
   }
   if (has_forward(by_kind.attention)) {
-    for (Covariance& covariance : fit_attention(by_kind.attention, gpu, profile)) {
+    AttentionFit attention = fit_attention(by_kind.attention, gpu, profile);
+    fit.circumstances = std::move(attention.circumstances);
+    for (Covariance& covariance : attention.covariances) {
       for (cost::AttentionProfile& entry : profile.attention) {
         if (cost::name_of(entry.implementation) == covariance.part) {
           call_measured(entry);

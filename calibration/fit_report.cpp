@@ -22,7 +22,11 @@ constexpr double kLargeGemmFlops = 1e10;
 constexpr std::uint32_t kSeed = 20260;
 
 std::string_view shown_pass(const AttentionProbe& p) {
-  return name_of(p.pass == Pass::forward_kv_write ? Pass::forward : p.pass);
+  return name_of(p.pass == Pass::forward_kv_write || p.pass == Pass::forward_host_gap ? Pass::forward : p.pass);
+}
+
+std::string_view regime_of(const Sample& sample) {
+  return sample.regime ? name_of(*sample.regime) : "not said how long";
 }
 
 std::string collective_name(const CollectiveProbe& p) {
@@ -216,18 +220,25 @@ std::vector<GroupErrors> assess_extrapolation(std::span<const Sample> samples, c
   predict_held_out(
       samples, fitter, [&](std::size_t i) { return queries(i) > up_to; }, held_out);
   const Predictor by_all = fitter(samples);
+  std::map<std::string, std::map<std::string_view, Errors>> by_regime;
   std::map<std::string, Errors> groups;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (queries(i) >= from) {
       const std::string_view pass = shown_pass(std::get<AttentionProbe>(samples[i].probe));
-      groups[fmt::format("attention {} >= {}K, from <= {}K", pass, from / 1024, up_to / 1024)].add(
-          samples[i], by_all(samples[i]), held_out[i]);
+      const std::string name = fmt::format("attention {} >= {}K, from <= {}K", pass, from / 1024, up_to / 1024);
+      for (Errors* const errors : {&groups[name], &by_regime[name][regime_of(samples[i])]}) {
+        errors->add(samples[i], by_all(samples[i]), held_out[i]);
+      }
     }
   }
   std::vector<GroupErrors> result;
-  result.reserve(groups.size());
   for (auto& [name, errors] : groups) {
     result.push_back(errors.summary(name));
+    if (auto& apart = by_regime.at(name); apart.size() > 1) {
+      for (auto& [regime, some] : apart) {
+        result.push_back(some.summary(fmt::format("{}, {}", name, regime)));
+      }
+    }
   }
   return result;
 }

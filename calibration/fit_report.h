@@ -66,7 +66,8 @@ using Fitter = std::function<Predictor(std::span<const Sample>)>;
 [[nodiscard]] GroupErrors over_all(const std::string& name, std::span<const Residual> residuals);
 
 /// Attention of `from` queries or more, predicted by a fit that has seen none longer than `up_to`: one group a
-/// direction, "attention forward >= 16K, from <= 8K".
+/// direction, "attention forward >= 16K, from <= 8K", and its bursts and sustained samples apart where it has both:
+/// if nothing short ran for long, no fit to it can tell what is sustained.
 [[nodiscard]] std::vector<GroupErrors> assess_extrapolation(std::span<const Sample> samples, const Fitter& fitter,
                                                             std::int64_t up_to, std::int64_t from);
 

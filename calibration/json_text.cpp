@@ -5,23 +5,16 @@
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/config/write_json.h"
 
 namespace ulysim::calibration {
 
 std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\u{:04x}", byte);
-    } else {
-      out += c;
-    }
+  std::string out;
+  for (const char c : config::json_string(std::string(text))) {
+    out += c == '\x7F' ? std::string("\\u007f") : std::string(1, c);  // no reader of ours takes it as it is
   }
-  return out + '"';
+  return out;
 }
 
 std::string json_number(double value) {

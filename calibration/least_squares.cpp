@@ -81,7 +81,7 @@ std::vector<double> sandwich(const Eigen::MatrixXd& j, const Eigen::VectorXd& w,
 std::vector<double> covariance_at(const Residuals& residuals, const std::vector<double>& weights,
                                   const std::vector<double>& x, const std::vector<Unknown>& unknowns) {
   const std::vector<double> r = residuals(x);
-  Eigen::MatrixXd j = jacobian(residuals, x, r, unknowns);
+  const Eigen::MatrixXd j = jacobian(residuals, x, r, unknowns);
   Eigen::VectorXd w(at(r.size()));
   Eigen::VectorXd e(at(r.size()));
   for (std::size_t i = 0; i < r.size(); ++i) {
@@ -90,12 +90,18 @@ std::vector<double> covariance_at(const Residuals& residuals, const std::vector<
   }
   std::vector<std::size_t> free;
   for (std::size_t p = 0; p < x.size(); ++p) {
-    j.col(at(p)) /= unknowns[p].high - unknowns[p].low;
     if (x[p] > unknowns[p].low && x[p] < unknowns[p].high) {
       free.push_back(p);
     }
   }
-  return sandwich(j, w, e, free, x.size());
+  // Inverted per range: microseconds and thousands of keys meet in one matrix.
+  std::vector<double> covariance = sandwich(j, w, e, free, x.size());
+  for (std::size_t p = 0; p < x.size(); ++p) {
+    for (std::size_t q = 0; q < x.size(); ++q) {
+      covariance[p * x.size() + q] *= (unknowns[p].high - unknowns[p].low) * (unknowns[q].high - unknowns[q].low);
+    }
+  }
+  return covariance;
 }
 
 }  // namespace

@@ -56,34 +56,42 @@ struct MergeOut {
   }
 };
 
-struct MergeStats {
-  float* stats{};
-  const float* block_stats{};
+/// Rows row_begin… of the statistics of all rows, [heads][all_rows]; a block has its own, [heads][rows].
+struct BlockRows {
   std::int64_t all_rows{};
   std::int64_t row_begin{};
   std::int64_t rows{};
   std::int64_t heads{};
 
   ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const { return rows * heads; }
+  /// Of the block's element `i`, among all.
+  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t among_all(std::int64_t i) const {
+    return i / rows * all_rows + row_begin + i % rows;
+  }
+};
+
+struct MergeStats {
+  float* stats{};
+  const float* block_stats{};
+  BlockRows rows{};
+
+  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const { return rows.size(); }
   ULYSIM_ANYWHERE void operator()(std::int64_t i) const {
-    float& before = stats[i / rows * all_rows + row_begin + i % rows];
+    float& before = stats[rows.among_all(i)];
     const float block = block_stats[i];
     const float most = before > block ? before : block;
     before = most + logf(expf(before - most) + expf(block - most));
   }
 };
 
-/// Rows row_begin… of the statistics of all rows, as a kernel over a part of the queries wants them.
+/// The block's part of the statistics, as a kernel over these queries wants them.
 struct SliceStats {
-  const float* from{};  ///< [heads][all_rows]
-  float* to{};          ///< [heads][rows]
-  std::int64_t all_rows{};
-  std::int64_t row_begin{};
-  std::int64_t rows{};
-  std::int64_t heads{};
+  const float* stats{};
+  float* block_stats{};
+  BlockRows rows{};
 
-  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const { return rows * heads; }
-  ULYSIM_ANYWHERE void operator()(std::int64_t i) const { to[i] = from[i / rows * all_rows + row_begin + i % rows]; }
+  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const { return rows.size(); }
+  ULYSIM_ANYWHERE void operator()(std::int64_t i) const { block_stats[i] = stats[rows.among_all(i)]; }
 };
 
 /// The referee: plain attention in fp32, one thread a row, without tiles. It is to be right, not fast.
@@ -110,7 +118,8 @@ struct ReferenceDelta {
   ULYSIM_ANYWHERE void operator()(std::int64_t i) const;
 };
 
-struct ReferenceQueryGradient {
+/// What both gradients are made of.
+struct ReferenceInputs {
   BlockShape shape{};
   const Bf16* q{};
   const Bf16* k{};
@@ -118,24 +127,22 @@ struct ReferenceQueryGradient {
   const Bf16* d_out{};
   const float* stats{};
   const float* delta{};
+};
+
+struct ReferenceQueryGradient {
+  ReferenceInputs of{};
   Bf16* dq{};
 
-  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const { return shape.queries * shape.heads; }
+  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const { return of.shape.queries * of.shape.heads; }
   ULYSIM_ANYWHERE void operator()(std::int64_t i) const;
 };
 
 struct ReferenceKeyGradient {
-  BlockShape shape{};
-  const Bf16* q{};
-  const Bf16* k{};
-  const Bf16* v{};
-  const Bf16* d_out{};
-  const float* stats{};
-  const float* delta{};
+  ReferenceInputs of{};
   Bf16* dk{};
   Bf16* dv{};
 
-  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const { return shape.keys * shape.kv_heads; }
+  ULYSIM_ANYWHERE [[nodiscard]] std::int64_t size() const { return of.shape.keys * of.shape.kv_heads; }
   ULYSIM_ANYWHERE void operator()(std::int64_t i) const;
 };
 
@@ -147,20 +154,31 @@ ULYSIM_ANYWHERE inline float dot(const Bf16* a, const Bf16* b, std::int64_t n) {
   return sum;
 }
 
+/// A row of a head of the queries, and what it sees.
+struct ReferenceRow {
+  ULYSIM_ANYWHERE ReferenceRow(const BlockShape& shape, std::int64_t i)
+      : kv_head(i % shape.heads * shape.kv_heads / shape.heads),
+        seen(shape.mask == Mask::causal ? i / shape.heads + 1 : shape.keys),
+        statistic(i % shape.heads * shape.queries + i / shape.heads) {}
+  std::int64_t kv_head;
+  std::int64_t seen;       ///< keys, from the first
+  std::int64_t statistic;  ///< its place in [heads][queries]
+};
+
+ULYSIM_ANYWHERE inline float score_scale(const BlockShape& shape) {
+  return 1.0F / sqrtf(static_cast<float>(shape.head_dim));
+}
+
 ULYSIM_ANYWHERE inline void ReferenceForward::operator()(std::int64_t i) const {
   const std::int64_t d = shape.head_dim;
-  const std::int64_t head = i % shape.heads;
-  const std::int64_t row = i / shape.heads;
-  const std::int64_t kv_head = head * shape.kv_heads / shape.heads;
-  const std::int64_t seen = shape.mask == Mask::causal ? row + 1 : shape.keys;
-  const float scale = 1.0F / sqrtf(static_cast<float>(d));
-  const Bf16* const query = q + i * d;
+  const ReferenceRow row(shape, i);
+  const float scale = score_scale(shape);
   float most = -INFINITY;
   float sum = 0.0F;
   float value[kMostHeadDim] = {};
-  for (std::int64_t key = 0; key < seen; ++key) {
-    const std::int64_t at = (key * shape.kv_heads + kv_head) * d;
-    const float score = scale * dot(query, k + at, d);
+  for (std::int64_t key = 0; key < row.seen; ++key) {
+    const std::int64_t at = (key * shape.kv_heads + row.kv_head) * d;
+    const float score = scale * dot(q + i * d, k + at, d);
     const float next = score > most ? score : most;
     const float shrink = expf(most - next);
     const float weight = expf(score - next);
@@ -173,29 +191,35 @@ ULYSIM_ANYWHERE inline void ReferenceForward::operator()(std::int64_t i) const {
   for (std::int64_t j = 0; j < d; ++j) {
     out[i * d + j] = to_bf16(value[j] / sum);
   }
-  stats[head * shape.queries + row] = most + logf(sum);
+  stats[row.statistic] = most + logf(sum);
 }
 
 ULYSIM_ANYWHERE inline void ReferenceDelta::operator()(std::int64_t i) const {
-  delta[i % shape.heads * shape.queries + i / shape.heads] =
-      dot(out + i * shape.head_dim, d_out + i * shape.head_dim, shape.head_dim);
+  delta[ReferenceRow(shape, i).statistic] = dot(out + i * shape.head_dim, d_out + i * shape.head_dim, shape.head_dim);
 }
 
+/// An element of P and of the gradient of the scores, of the query and the key that begin at these elements.
+struct ReferencePair {
+  ULYSIM_ANYWHERE ReferencePair(const ReferenceInputs& of, std::int64_t query_at, std::int64_t key_at,
+                                std::int64_t statistic) {
+    const std::int64_t d = of.shape.head_dim;
+    const float scale = score_scale(of.shape);
+    p = expf(scale * dot(of.q + query_at, of.k + key_at, d) - of.stats[statistic]);
+    ds = scale * p * (dot(of.d_out + query_at, of.v + key_at, d) - of.delta[statistic]);
+  }
+  float p;
+  float ds;
+};
+
 ULYSIM_ANYWHERE inline void ReferenceQueryGradient::operator()(std::int64_t i) const {
-  const std::int64_t d = shape.head_dim;
-  const std::int64_t head = i % shape.heads;
-  const std::int64_t row = i / shape.heads;
-  const std::int64_t kv_head = head * shape.kv_heads / shape.heads;
-  const std::int64_t seen = shape.mask == Mask::causal ? row + 1 : shape.keys;
-  const std::int64_t statistic = head * shape.queries + row;
-  const float scale = 1.0F / sqrtf(static_cast<float>(d));
+  const std::int64_t d = of.shape.head_dim;
+  const ReferenceRow row(of.shape, i);
   float gradient[kMostHeadDim] = {};
-  for (std::int64_t key = 0; key < seen; ++key) {
-    const std::int64_t at = (key * shape.kv_heads + kv_head) * d;
-    const float p = expf(scale * dot(q + i * d, k + at, d) - stats[statistic]);
-    const float ds = scale * p * (dot(d_out + i * d, v + at, d) - delta[statistic]);
+  for (std::int64_t key = 0; key < row.seen; ++key) {
+    const std::int64_t at = (key * of.shape.kv_heads + row.kv_head) * d;
+    const ReferencePair pair(of, i * d, at, row.statistic);
     for (std::int64_t j = 0; j < d; ++j) {
-      gradient[j] += ds * to_float(k[at + j]);
+      gradient[j] += pair.ds * to_float(of.k[at + j]);
     }
   }
   for (std::int64_t j = 0; j < d; ++j) {
@@ -204,22 +228,19 @@ ULYSIM_ANYWHERE inline void ReferenceQueryGradient::operator()(std::int64_t i) c
 }
 
 ULYSIM_ANYWHERE inline void ReferenceKeyGradient::operator()(std::int64_t i) const {
-  const std::int64_t d = shape.head_dim;
-  const std::int64_t kv_head = i % shape.kv_heads;
-  const std::int64_t key = i / shape.kv_heads;
-  const std::int64_t group = shape.heads / shape.kv_heads;
-  const float scale = 1.0F / sqrtf(static_cast<float>(d));
+  const std::int64_t d = of.shape.head_dim;
+  const std::int64_t kv_head = i % of.shape.kv_heads;
+  const std::int64_t key = i / of.shape.kv_heads;
+  const std::int64_t group = of.shape.heads / of.shape.kv_heads;
   float gradient_k[kMostHeadDim] = {};
   float gradient_v[kMostHeadDim] = {};
   for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-    for (std::int64_t row = shape.mask == Mask::causal ? key : 0; row < shape.queries; ++row) {
-      const std::int64_t at = (row * shape.heads + head) * d;
-      const std::int64_t statistic = head * shape.queries + row;
-      const float p = expf(scale * dot(q + at, k + i * d, d) - stats[statistic]);
-      const float ds = scale * p * (dot(d_out + at, v + i * d, d) - delta[statistic]);
+    for (std::int64_t row = of.shape.mask == Mask::causal ? key : 0; row < of.shape.queries; ++row) {
+      const std::int64_t at = (row * of.shape.heads + head) * d;
+      const ReferencePair pair(of, at, i * d, head * of.shape.queries + row);
       for (std::int64_t j = 0; j < d; ++j) {
-        gradient_k[j] += ds * to_float(q[at + j]);
-        gradient_v[j] += p * to_float(d_out[at + j]);
+        gradient_k[j] += pair.ds * to_float(of.q[at + j]);
+        gradient_v[j] += pair.p * to_float(of.d_out[at + j]);
       }
     }
   }

@@ -35,6 +35,10 @@ BlockShape BlockAttention::shape_of(const Block& block) const {
           .mask = block.mask};
 }
 
+BlockRows BlockAttention::rows_of(const Block& block) const {
+  return {.all_rows = queries_, .row_begin = block.query_begin, .rows = block.queries, .heads = shape_.heads};
+}
+
 void BlockAttention::begin_forward() {
   member_.device->launch(
       Fill{.to = sum_.as<float>(), .value = 0.0F, .count = queries_ * shape_.heads * shape_.head_dim}, Lane::compute);
@@ -61,13 +65,9 @@ void BlockAttention::add_forward(const Block& block, const LocalTensors& tensors
                                   .heads = shape_.heads,
                                   .vectors = shape_.head_dim / 8},
                          Lane::compute);
-  member_.device->launch(MergeStats{.stats = stats_.as<float>(),
-                                    .block_stats = block_stats_.as<float>(),
-                                    .all_rows = queries_,
-                                    .row_begin = block.query_begin,
-                                    .rows = block.queries,
-                                    .heads = shape_.heads},
-                         Lane::compute);
+  member_.device->launch(
+      MergeStats{.stats = stats_.as<float>(), .block_stats = block_stats_.as<float>(), .rows = rows_of(block)},
+      Lane::compute);
 }
 
 void BlockAttention::finish_forward(Bf16* out) {
@@ -84,13 +84,9 @@ void BlockAttention::add_backward(const Block& block, const LocalTensors& tensor
   const std::int64_t row = shape_.heads * shape_.head_dim;
   const std::int64_t kv_row = shape_.kv_heads * shape_.head_dim;
   Device& device = *member_.device;
-  device.launch(SliceStats{.from = stats_.as<float>(),
-                           .to = block_stats_.as<float>(),
-                           .all_rows = queries_,
-                           .row_begin = block.query_begin,
-                           .rows = block.queries,
-                           .heads = shape_.heads},
-                Lane::compute);
+  device.launch(
+      SliceStats{.stats = stats_.as<float>(), .block_stats = block_stats_.as<float>(), .rows = rows_of(block)},
+      Lane::compute);
   member_.attention->backward(shape_of(block), {.q = tensors.q + block.query_begin * row,
                                                 .k = tensors.k + block.key_begin * kv_row,
                                                 .v = tensors.v + block.key_begin * kv_row,

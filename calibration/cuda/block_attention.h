@@ -27,6 +27,7 @@ class BlockAttention {
 
  private:
   [[nodiscard]] BlockShape shape_of(const Block& block) const;
+  [[nodiscard]] BlockRows rows_of(const Block& block) const;
 
   Member member_;
   SequenceShape shape_;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "calibration/cuda/actions.h"
+#include "calibration/cuda/checked_numbers.h"
 #include "calibration/cuda/cudnn_attention.h"
 #include "calibration/cuda/virtual_check.h"
 
@@ -32,17 +33,6 @@ class Verdicts {
   int failed_{};
 };
 
-std::vector<Vector16> numbered(std::int64_t vectors) {
-  std::vector<Vector16> values(static_cast<std::size_t>(vectors));
-  std::uint32_t next = 0;
-  for (Vector16& vector : values) {
-    for (Bf16& element : vector.element) {
-      element.bits = static_cast<std::uint16_t>(next++ * 40503U);  // Knuth's multiplicative hash: neighbours differ
-    }
-  }
-  return values;
-}
-
 bool same_bytes(const std::vector<Vector16>& a, const std::vector<Vector16>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Vector16)) == 0;
 }
@@ -50,7 +40,7 @@ bool same_bytes(const std::vector<Vector16>& a, const std::vector<Vector16>& b) 
 /// 1 if packing on the GPU differs from packing on the host (which the unit tests hold to its formula), or unpacking
 /// does not bring back what was packed; else 0.
 double pack_mistakes(CudaDevice& device, HeadSplit split, std::int64_t tokens, std::int64_t vectors) {
-  const auto values = numbered(tokens * split.heads().divisor() * vectors);
+  const auto values = numbered_vectors(tokens * split.heads().divisor() * vectors);
   const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(Vector16));
   const std::int64_t packed_bytes = tokens * split.peers() * split.per_peer().divisor() * vectors * 16;
   const Buffer from(device, bytes);
@@ -66,11 +56,8 @@ double pack_mistakes(CudaDevice& device, HeadSplit split, std::int64_t tokens, s
   std::vector<Vector16> result(static_cast<std::size_t>(packed_bytes / 16));
   std::vector<Vector16> expected(result.size());
   device.download(result.data(), packed.as<void>(), packed_bytes);
-  const PackHeads on_host{
-      .from = values.data(), .to = expected.data(), .tokens = tokens, .split = split, .vectors = vectors};
-  for (std::int64_t i = 0; i < on_host.size(); ++i) {
-    on_host(i);
-  }
+  run_on_host(
+      PackHeads{.from = values.data(), .to = expected.data(), .tokens = tokens, .split = split, .vectors = vectors});
   const bool packed_right = same_bytes(result, expected);
   if (split.replicas().divisor() > 1) {
     return packed_right ? 0.0 : 1.0;  // Unpacking adds replicas up: not the inverse.

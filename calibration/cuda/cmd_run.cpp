@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -21,7 +23,7 @@ namespace {
 struct Launch {
   RankPlace place{};
   std::vector<std::pair<int, GpuFacts>> mine{};  ///< rank and GPU
-  std::vector<std::byte> nccl_id{};
+  Company company;                               ///< of processes; its bytes are NCCL's id
 };
 
 Launch launch(const std::vector<GpuFacts>& gpus, const Options& options) {
@@ -30,24 +32,23 @@ Launch launch(const std::vector<GpuFacts>& gpus, const Options& options) {
     if (*options.local_gpus > here) {
       refuse(fmt::format("--local-gpus {}, but this machine has {}", *options.local_gpus, here));
     }
-    Launch launched{.place = {.world = *options.local_gpus}, .nccl_id = nccl_unique_id()};
+    Launch launched{.place = {.world = *options.local_gpus}, .company = Company({}, {}, nccl_unique_id())};
     for (int rank = 0; rank < *options.local_gpus; ++rank) {
       launched.mine.emplace_back(rank, gpus[static_cast<std::size_t>(rank)]);
     }
     return launched;
   }
   const Environment environment = launch_environment();
-  Launch launched{.place = rank_place(environment)};
-  const RankPlace& place = launched.place;
+  const RankPlace place = rank_place(environment);
   // A launcher that shows each process its own GPU alone numbers it 0.
   const int index = here == 1 ? 0 : place.local_rank;
   if (index >= here) {
     refuse(fmt::format("local rank {} has no GPU of its own: this machine shows {}", index, here));
   }
-  launched.mine.emplace_back(place.rank, gpus[static_cast<std::size_t>(index)]);
-  launched.nccl_id = share_from_rank_zero(place, meeting_point(environment),
-                                          place.rank == 0 ? nccl_unique_id() : std::vector<std::byte>{});
-  return launched;
+  return {.place = place,
+          .mine = {{place.rank, gpus[static_cast<std::size_t>(index)]}},
+          .company = Company(place, meeting_point(environment),
+                             place.rank == 0 ? nccl_unique_id() : std::vector<std::byte>{})};
 }
 
 std::string software_of(const GpuFacts& gpu) {
@@ -111,10 +112,43 @@ bool leads(const Launch& launched) {
   return launched.mine.front().first == 0;
 }
 
+/// Rank 0 measures, the others do what it says.
+void measure_or_follow(const Rig& rig, const Launch& launched, const Options& options) {
+  CudaIdentity identity{.fabric = fabric_of(*rig.communicator, launched, options),
+                        .software = software_of(launched.mine.front().second)};
+  if (!leads(launched)) {
+    follow(rig);
+    return;
+  }
+  const auto backend = make_cuda_backend(rig, std::move(identity));
+  // bf16 rounds to 2⁻⁹ = 0.2%; results and block results are rounded, sums are not. Batches are 20 ms long.
+  print_table(run_suite(*backend, plan_of(options, rig.communicator->world()),
+                        {.file = *options.out,
+                         .existing = options.existing,
+                         .progress = options.progress,
+                         .warm_up = 5,
+                         .fewest = 7,
+                         .most = 7,
+                         .tolerance = 1e-2,
+                         .tries = 2,
+                         .seconds = options.seconds}));
+}
+
+/// Ends this process as it stands: memory and communicators that are given back wait for collectives, and one that
+/// failed on the way leaves collectives behind that nobody finishes.
+[[noreturn]] void end_at_once(int exit_code) {
+  std::fflush(nullptr);
+  std::_Exit(exit_code);
+}
+
 }  // namespace
 
 int run_measurements(const std::vector<GpuFacts>& gpus, const Options& options) {
-  const Launch launched = launch(gpus, options);
+  Launch launched = launch(gpus, options);
+  launched.company.watch([](const std::string& who_is_gone) {
+    fmt::print(stderr, "error: {}; the samples so far are written\n", who_is_gone);
+    end_at_once(kFailed);
+  });
   std::vector<std::unique_ptr<CudaDevice>> devices;
   std::vector<std::unique_ptr<LocalAttention>> attentions;
   std::vector<NcclMember> nccl_members;
@@ -126,27 +160,15 @@ int run_measurements(const std::vector<GpuFacts>& gpus, const Options& options) 
     rig.members.push_back({.rank = rank, .device = devices.back().get(), .attention = attentions.back().get()});
     nccl_members.push_back({.rank = rank, .device = devices.back().get()});
   }
-  const auto communicator = make_nccl(launched.nccl_id, launched.place.world, nccl_members);
+  const auto communicator = make_nccl(launched.company.bytes(), launched.place.world, nccl_members);
   rig.communicator = communicator.get();
-  CudaIdentity identity{.fabric = fabric_of(*communicator, launched, options),
-                        .software = software_of(launched.mine.front().second)};
-  if (!leads(launched)) {
-    follow(rig);
-    return 0;
+  try {
+    measure_or_follow(rig, launched, options);
+  } catch (...) {
+    end_at_once(explain_failure());
   }
-  const auto backend = make_cuda_backend(rig, std::move(identity));
-  // bf16 rounds to 2⁻⁹ = 0.2%; results and block results are rounded, sums are not. Batches are 20 ms long.
-  print_table(run_suite(*backend, plan_of(options, communicator->world()),
-                        {.file = *options.out,
-                         .existing = options.existing,
-                         .progress = options.progress,
-                         .warm_up = 5,
-                         .fewest = 7,
-                         .most = 7,
-                         .tolerance = 1e-2,
-                         .tries = 2,
-                         .seconds = options.seconds}));
-  return 0;
+  launched.company.leave();
+  return kDone;
 }
 
 }  // namespace ulysim::calibration::cuda

@@ -84,6 +84,9 @@ class CudaBackend final : public Backend {
   CudaBackend(const Rig& rig, CudaIdentity identity)
       : rig_(&rig), worker_(rig), identity_(std::move(identity)), power_(rig.devices.front()->facts()) {}
   ~CudaBackend() override {
+    if (failed_) {
+      return;  // The others wait in other collectives than this order's; they miss this process when it ends.
+    }
     try {
       static_cast<void>(worker_.share({.action = Action::end}));
     } catch (const WorldError&) {
@@ -97,15 +100,31 @@ class CudaBackend final : public Backend {
   [[nodiscard]] std::string machine() const override { return rig_->devices.front()->facts().name; }
   [[nodiscard]] std::string software() const override { return identity_.software; }
   [[nodiscard]] double verify(const Probe& probe) override {
-    return worker_.verify(worker_.share({.action = Action::verify, .probe = probe}).probe);
+    return unless_failed(
+        [&] { return worker_.verify(worker_.share({.action = Action::verify, .probe = probe}).probe); });
   }
   [[nodiscard]] std::vector<double> measure(const Probe& probe, Repetitions repetitions) override {
-    return worker_.measure(worker_.share({.action = Action::measure, .probe = probe, .repetitions = repetitions}));
+    return unless_failed([&] {
+      return worker_.measure(worker_.share({.action = Action::measure, .probe = probe, .repetitions = repetitions}));
+    });
   }
   [[nodiscard]] PowerState power_state() override { return power_.read(); }
 
  private:
+  template <class Call>
+  std::invoke_result_t<Call> unless_failed(Call call) {
+    try {
+      return call();
+    } catch (const ImpossibleProbe&) {
+      throw;  // on every rank alike
+    } catch (...) {
+      failed_ = true;
+      throw;
+    }
+  }
+
   const Rig* rig_;
+  bool failed_{};
   Worker worker_;
   CudaIdentity identity_;
   PowerReader power_;

@@ -15,6 +15,7 @@ namespace {
 
 void check(cudaError_t error, const char* what) {
   if (error != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // It is told now; a library that asks later would tell it again.
     throw WorldError(fmt::format("{}: {} ({})", what, cudaGetErrorString(error), cudaGetErrorName(error)));
   }
 }
@@ -137,6 +138,11 @@ std::variant<std::vector<GpuFacts>, NoGpu> find_gpus() {
       return NoGpu{fmt::format("no usable GPU: number {} does not answer", index)};
     }
     gpu.name = properties.name;
+    constexpr int kOldest = 8;
+    if (properties.major < kOldest) {
+      return NoGpu{fmt::format("no usable GPU: number {} ({}) has compute capability {}.{}, needed is {}.0 or later",
+                               index, gpu.name, properties.major, properties.minor, kOldest)};
+    }
     gpu.pci_bus =
         fmt::format("{:04x}:{:02x}:{:02x}.0", properties.pciDomainID, properties.pciBusID, properties.pciDeviceID);
     gpu.multiprocessors = properties.multiProcessorCount;

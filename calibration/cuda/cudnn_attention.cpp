@@ -25,7 +25,10 @@ class CudnnAttention final : public LocalAttention {
     check_cudnn(cudnnCreate(&handle_), "starting");
     check_cudnn(cudnnSetStream(handle_, static_cast<cudaStream_t>(device.stream(Lane::compute))), "setting the stream");
   }
-  ~CudnnAttention() override { cudnnDestroy(handle_); }
+  ~CudnnAttention() override {
+    plans_.clear();  // They were made with the handle.
+    cudnnDestroy(handle_);
+  }
 
   void forward(const BlockShape& shape, const ForwardTensors& t) override {
     run(plan_for(shape, PlanDirection::forward), {{PlanTensor::q, t.q},

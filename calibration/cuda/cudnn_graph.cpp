@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <deque>
+#include <limits>
 #include <optional>
 
 #include "calibration/cuda/cudnn_descriptor.h"
@@ -177,7 +178,8 @@ class Builder {
         .set_descriptor(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, to.descriptor)
         .finish("a reshape");
   }
-  /// Minus infinity where the column is above the row.
+  /// The lowest number where the column is above the row, as cudnn-frontend's own graphs have it: in a tile of masked
+  /// keys alone minus infinity would be subtracted from itself.
   Tensor masked(const Tensor& scores) {
     const Tensor row = value(scores.dims, CUDNN_DATA_INT32);
     const Tensor column = value(scores.dims, CUDNN_DATA_INT32);
@@ -186,7 +188,10 @@ class Builder {
     pointwise({.mode = CUDNN_POINTWISE_GEN_INDEX, .axis = 2}, scores, row);
     pointwise({.mode = CUDNN_POINTWISE_GEN_INDEX, .axis = 3}, scores, column);
     pointwise({.mode = CUDNN_POINTWISE_CMP_GE, .second = column, .precision = CUDNN_DATA_BOOLEAN}, row, seen);
-    pointwise({.mode = CUDNN_POINTWISE_BINARY_SELECT, .second = scalar(-INFINITY), .condition = seen}, scores, result);
+    pointwise({.mode = CUDNN_POINTWISE_BINARY_SELECT,
+               .second = scalar(std::numeric_limits<float>::lowest()),
+               .condition = seen},
+              scores, result);
     return result;
   }
 
@@ -302,15 +307,16 @@ void build_backward(Builder& g, const BlockShape& shape) {
   g.reduce(CUDNN_REDUCE_TENSOR_ADD, elementwise, row_sums);
   g.binary(CUDNN_POINTWISE_MUL, row_sums, one, delta);
 
-  // P = exp(scale·QKᵀ − stats), dV = Pᵀ·dO.
+  // P = exp(scale·QKᵀ − stats), dV = Pᵀ·dO. Masked before the subtraction: the order that cudnn-frontend uses.
   const Tensor products = g.value(d.scores);
   const Tensor scaled = g.value(d.scores);
-  const Tensor shifted = g.value(d.scores);
-  const Tensor p = g.value(d.scores);
   g.matmul(q, kt, products);
   g.binary(CUDNN_POINTWISE_MUL, products, scale, scaled);
-  g.binary(CUDNN_POINTWISE_SUB, scaled, stats, shifted);
-  g.unary(CUDNN_POINTWISE_EXP, shape.mask == Mask::causal ? g.masked(shifted) : shifted, p);
+  const Tensor scores = shape.mask == Mask::causal ? g.masked(scaled) : scaled;
+  const Tensor shifted = g.value(d.scores);
+  const Tensor p = g.value(d.scores);
+  g.binary(CUDNN_POINTWISE_SUB, scores, stats, shifted);
+  g.unary(CUDNN_POINTWISE_EXP, shifted, p);
   const Tensor p_transposed = g.transposed(d.scores_transposed, d.scores_transposed_strides);
   g.reshape(p, p_transposed);
   product_per_kv_head(p_transposed, d_out, dv);

@@ -1,5 +1,7 @@
 #include <cuda_runtime.h>
 
+#include <type_traits>
+
 #include "calibration/cuda/kernels.h"
 
 namespace ulysim::calibration::cuda {
@@ -27,9 +29,12 @@ int launch_kernel(const Work& work, CUstream_st* stream) {
           return cudaSuccess;
         }
         const std::int64_t blocks = (size + kThreads - 1) / kThreads;
-        run_items<<<static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks), kThreads, 0, stream>>>(items,
-                                                                                                               size);
-        return cudaGetLastError();
+        cudaLaunchConfig_t launch{};
+        launch.gridDim = dim3(static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks));
+        launch.blockDim = dim3(kThreads);
+        launch.stream = stream;
+        // Tells of this launch alone; cudaGetLastError() would tell of an allocation that failed and was told before.
+        return cudaLaunchKernelEx(&launch, run_items<std::decay_t<decltype(items)>>, items, size);
       },
       work);
 }

@@ -14,12 +14,6 @@
 namespace ulysim::calibration::cuda {
 namespace {
 
-// As ulysim's own: 2 for what the user or the machine must change, 1 for what failed on the way, 70 for our bugs.
-constexpr int kDone = 0;
-constexpr int kFailed = 1;
-constexpr int kRefused = 2;
-constexpr int kBug = 70;
-
 int show_gpus(const std::vector<GpuFacts>& gpus) {
   for (const GpuFacts& gpu : gpus) {
     constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
@@ -60,6 +54,16 @@ int run(const Options& options) {
 int run_and_explain(std::span<const std::string_view> arguments) {
   try {
     return run(parse_options(arguments));
+  } catch (...) {
+    return explain_failure();
+  }
+}
+
+}  // namespace
+
+int explain_failure() {
+  try {
+    throw;
   } catch (const InputError& error) {
     fmt::print(stderr, "{}\n", error.what());
     return kRefused;
@@ -72,7 +76,6 @@ int run_and_explain(std::span<const std::string_view> arguments) {
   }
 }
 
-}  // namespace
 }  // namespace ulysim::calibration::cuda
 
 int main(int count, char** values) {

@@ -47,6 +47,12 @@ SequenceMethod method_of(Scheme scheme) {
   return SequenceMethod::gathered;
 }
 
+void require_shared(const Rig& rig, const LayerProbe& probe) {
+  if (const auto why = why_not(method_of(probe.scheme), sequence_of(probe), rig.communicator->world())) {
+    throw ImpossibleProbe(*why);
+  }
+}
+
 double worst_of(const CheckedErrors& errors) {
   double worst = 0.0;
   for (const double error : {errors.out, errors.dq, errors.dk, errors.dv}) {
@@ -117,6 +123,9 @@ Iteration prepare(const Rig& rig, const AttentionProbe& probe) {
     }
   };
   run(0, true);  // Statistics that fit the numbers.
+  if (has_backward) {
+    run(0, false);  // What the library refuses, or memory is too small for, is to show here.
+  }
   return [run, has_forward, has_backward](std::int64_t i) {
     if (has_forward) {
       run(i, true);
@@ -130,9 +139,7 @@ Iteration prepare(const Rig& rig, const AttentionProbe& probe) {
 Iteration prepare(const Rig& rig, const LayerProbe& probe) {
   const SequenceShape shape = sequence_of(probe);
   const SequenceMethod method = method_of(probe.scheme);
-  if (const auto why = why_not(method, shape, rig.communicator->world())) {
-    throw ImpossibleProbe(*why);
-  }
+  require_shared(rig, probe);
   const std::int64_t tokens = shape.tokens / rig.communicator->world();
   auto tensors = std::make_shared<Tensors>(rig, shape, tokens, tokens);
   std::shared_ptr<SequenceAttention> attention =
@@ -179,6 +186,7 @@ double verify(const Rig& rig, const AttentionProbe& probe) {
 }
 
 double verify(const Rig& rig, const LayerProbe& probe) {
+  require_shared(rig, probe);
   const auto referee = make_reference_attention(*rig.devices.front());
   return worst_of(check_ranks({.method = method_of(probe.scheme),
                                .shape = sequence_of(probe),

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "calibration/cuda/checked_numbers.h"
 #include "calibration/cuda/measure.h"
 
 namespace ulysim::calibration::cuda {
@@ -40,26 +41,26 @@ void require_possible(const CollectiveProbe& probe) {
   }
 }
 
-/// Element `i` of what a rank sends, in bf16: small whole numbers, whose sums are exact in every order.
-float sent(int rank, std::int64_t i) {
-  constexpr std::int64_t kPrime = 31;
-  return static_cast<float>((static_cast<std::int64_t>(rank) * 7 + i) % kPrime);
+CheckedNumbers numbers_of(const CollectiveProbe& probe, int world) {
+  const bool adds = probe.collective == Collective::all_reduce || probe.collective == Collective::reduce_scatter;
+  return adds ? CheckedNumbers(world) : CheckedNumbers();
 }
 
 /// Element `i` of what a rank receives. `elements` are sent by each (all-gather: received from all).
 float received(const CollectiveProbe& probe, int rank, int world, std::int64_t i, std::int64_t elements) {
   const std::int64_t part = elements / world;
+  const CheckedNumbers numbers = numbers_of(probe, world);
   float sum = 0.0F;
   switch (probe.collective) {
     case Collective::all_to_all:
-      return sent(static_cast<int>(i / part), rank * part + i % part);
+      return numbers.sent(static_cast<int>(i / part), rank * part + i % part);
     case Collective::all_gather:
-      return sent(static_cast<int>(i / part), i % part);
+      return numbers.sent(static_cast<int>(i / part), i % part);
     case Collective::send_recv:
-      return sent((rank + world - 1) % world, i);
+      return numbers.sent((rank + world - 1) % world, i);
     default:
       for (int r = 0; r < world; ++r) {
-        sum += sent(r, (probe.collective == Collective::reduce_scatter ? rank * part : 0) + i);
+        sum += numbers.sent(r, (probe.collective == Collective::reduce_scatter ? rank * part : 0) + i);
       }
       return sum;
   }
@@ -90,7 +91,7 @@ bool is_right(const Rig& rig, const CollectiveProbe& probe) {
   for (std::size_t m = 0; m < rig.devices.size(); ++m) {
     std::vector<T> values;
     for (std::int64_t i = 0; i < elements; ++i) {
-      values.push_back(as<T>(sent(rig.members[m].rank, i)));
+      values.push_back(as<T>(numbers_of(probe, world).sent(rig.members[m].rank, i)));
     }
     std::byte* memory = nullptr;
     if (symmetric) {

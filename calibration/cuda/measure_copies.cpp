@@ -1,6 +1,7 @@
 #include <cstring>
 #include <memory>
 
+#include "calibration/cuda/checked_numbers.h"
 #include "calibration/cuda/measure.h"
 
 namespace ulysim::calibration::cuda {
@@ -78,29 +79,13 @@ Iteration repack(const Rig& rig, std::int64_t bytes) {
   };
 }
 
-std::vector<Vector16> numbered(std::int64_t bytes) {
-  std::vector<Vector16> values(static_cast<std::size_t>(bytes / 16));
-  std::uint32_t next = 0;
-  for (Vector16& vector : values) {
-    for (Bf16& element : vector.element) {
-      element.bits = static_cast<std::uint16_t>(next++ * 40503U);  // Knuth's multiplicative hash: neighbours differ
-    }
-  }
-  return values;
-}
-
 /// What a copy should leave behind: kernels of ours run on the host as they do on the GPU.
 std::vector<Vector16> expected(CopyPath path, const std::vector<Vector16>& from, std::int64_t bytes) {
   std::vector<Vector16> to = from;
-  const auto on_host = [&](const auto& items) {
-    for (std::int64_t i = 0; i < items.size(); ++i) {
-      items(i);
-    }
-  };
   if (path == CopyPath::pack) {
-    on_host(packing<PackHeads>(from.data(), to.data(), bytes));
+    run_on_host(packing<PackHeads>(from.data(), to.data(), bytes));
   } else if (path == CopyPath::unpack) {
-    on_host(packing<UnpackHeads>(from.data(), to.data(), bytes));
+    run_on_host(packing<UnpackHeads>(from.data(), to.data(), bytes));
   }
   return to;
 }
@@ -144,7 +129,7 @@ Iteration prepare(const Rig& rig, const CopyProbe& probe) {
 }
 
 double verify(const Rig& rig, const CopyProbe& probe) {
-  const std::vector<Vector16> values = numbered(probe.bytes);
+  const std::vector<Vector16> values = numbered_vectors(probe.bytes / 16);
   const std::vector<Vector16> wanted = expected(probe.path, values, probe.bytes);
   for (CudaDevice* const device : rig.devices) {
     const Buffer from(*device, probe.bytes);

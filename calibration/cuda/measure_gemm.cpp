@@ -50,7 +50,7 @@ class Gemm {
     check(cublasLtMatmulAlgoGetHeuristic(handle_.get(), &description_, &w_, &x_, &y_, &y_, &preference, 1, &algorithm_,
                                          &found),
           "asking for an algorithm");
-    if (found == 0) {
+    if (found == 0 || algorithm_.state != CUBLAS_STATUS_SUCCESS) {
       throw WorldError("cuBLASLt has no algorithm for this shape");
     }
   }
@@ -156,7 +156,8 @@ double verify(const Rig& rig, const GemmProbe& probe) {
     device->upload(on_x.as<void>(), x.data(), bytes_of(x));
     device->upload(on_w.as<void>(), w.data(), bytes_of(w));
     device->upload(on_y.as<void>(), y.data(), bytes_of(y));
-    Gemm(*device, probe).run(on_x.as<Bf16>(), on_w.as<Bf16>(), on_y.as<Bf16>());
+    Gemm gemm(*device, probe);
+    gemm.run(on_x.as<Bf16>(), on_w.as<Bf16>(), on_y.as<Bf16>());
     device->synchronize();
     device->download(y.data(), on_y.as<void>(), bytes_of(y));
     const double error = relative_error(probe, x, w, y);

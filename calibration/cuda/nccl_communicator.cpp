@@ -18,6 +18,20 @@ void check(ncclResult_t result, const char* what) {
   }
 }
 
+/// `call(m)` of every member in one group, or the first would wait for the others. A group that a refused call left
+/// open would hold back whatever is asked for later.
+template <class Call>
+void in_group(const std::vector<NcclMember>& members, const char* what, Call call) {
+  check(ncclGroupStart(), what);
+  ncclResult_t asked = ncclSuccess;
+  for (std::size_t m = 0; m < members.size() && asked == ncclSuccess; ++m) {
+    members[m].device->make_current();
+    asked = call(m);
+  }
+  const ncclResult_t ended = ncclGroupEnd();
+  check(asked != ncclSuccess ? asked : ended, what);
+}
+
 const std::byte* part(const void* memory, int index, std::int64_t bytes) {
   return static_cast<const std::byte*>(memory) + index * bytes;
 }
@@ -38,13 +52,9 @@ class Windows final : public SymmetricBuffers {
       members_[m].device->make_current();
       check(ncclMemAlloc(&memory_[m], bytes), "allocating symmetric memory");
     }
-    check(ncclGroupStart(), "registering a window");
-    for (std::size_t m = 0; m < members_.size(); ++m) {
-      members_[m].device->make_current();
-      check(ncclCommWindowRegister(communicators_[m], memory_[m], bytes, &windows_[m], NCCL_WIN_COLL_SYMMETRIC),
-            "registering a window");
-    }
-    check(ncclGroupEnd(), "registering a window");
+    in_group(members_, "registering a window", [&](std::size_t m) {
+      return ncclCommWindowRegister(communicators_[m], memory_[m], bytes, &windows_[m], NCCL_WIN_COLL_SYMMETRIC);
+    });
   }
   ~Windows() override {
     for (std::size_t m = 0; m < members_.size(); ++m) {
@@ -66,12 +76,8 @@ class Nccl final : public NcclCommunicator {
  public:
   Nccl(const ncclUniqueId& id, int world, std::vector<NcclMember> members)
       : world_(world), members_(std::move(members)), communicators_(members_.size()) {
-    check(ncclGroupStart(), "starting a group");
-    for (std::size_t m = 0; m < members_.size(); ++m) {
-      members_[m].device->make_current();
-      check(ncclCommInitRank(&communicators_[m], world, id, members_[m].rank), "connecting the ranks");
-    }
-    check(ncclGroupEnd(), "connecting the ranks");
+    in_group(members_, "connecting the ranks",
+             [&](std::size_t m) { return ncclCommInitRank(&communicators_[m], world, id, members_[m].rank); });
   }
   ~Nccl() override {
     for (const std::vector<ncclComm_t>* const list : {&zero_cta_, &communicators_}) {
@@ -215,12 +221,8 @@ class Nccl final : public NcclCommunicator {
     std::vector<ncclComm_t> made(members_.size());
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
-    check(ncclGroupStart(), "a communicator without kernels");
-    for (std::size_t m = 0; m < members_.size(); ++m) {
-      members_[m].device->make_current();
-      check(ncclCommSplit(communicators_[m], 0, members_[m].rank, &made[m], &config), "a communicator without kernels");
-    }
-    check(ncclGroupEnd(), "a communicator without kernels");
+    in_group(members_, "a communicator without kernels",
+             [&](std::size_t m) { return ncclCommSplit(communicators_[m], 0, members_[m].rank, &made[m], &config); });
     zero_cta_ = std::move(made);
   }
 #endif
@@ -229,15 +231,11 @@ class Nccl final : public NcclCommunicator {
     return static_cast<std::size_t>(value);
   }
 
-  // Several ranks of one process must be in one group, or the first would wait for the others.
   template <class Call>
   void for_members(const char* what, Call call) {
-    check(ncclGroupStart(), what);
-    for (std::size_t m = 0; m < members_.size(); ++m) {
-      members_[m].device->make_current();
-      check(call(m, static_cast<cudaStream_t>(members_[m].device->stream(Lane::exchange))), what);
-    }
-    check(ncclGroupEnd(), what);
+    in_group(members_, what, [&](std::size_t m) {
+      return call(m, static_cast<cudaStream_t>(members_[m].device->stream(Lane::exchange)));
+    });
   }
 
   int world_;

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -36,9 +38,28 @@ struct MeetingPoint {
 /// MASTER_ADDR and MASTER_PORT, which torchrun sets itself. Ours is the port after, as torchrun listens on its own.
 [[nodiscard]] MeetingPoint meeting_point(const Environment& environment);
 
-/// Rank 0 gives `bytes` to every other rank over TCP; all return them. Throws WorldError when somebody does not come in
-/// time, or comes twice.
-[[nodiscard]] std::vector<std::byte> share_from_rank_zero(const RankPlace& place, const MeetingPoint& where,
-                                                          std::vector<std::byte> bytes);
+/// Ranks that met, each joined to rank 0 as long as they work together. A rank that ends without leave() is missed: who
+/// waits in a collective for a rank that is gone waits for ever.
+class Company {
+ public:
+  /// Rank 0 gives `bytes` to every other rank over TCP. Throws WorldError when somebody does not come in time, or comes
+  /// twice.
+  Company(const RankPlace& place, const MeetingPoint& where, std::vector<std::byte> bytes);
+  Company(Company&&) noexcept;
+  Company& operator=(Company&&) noexcept;
+  ~Company();
+
+  /// What rank 0 gave.
+  [[nodiscard]] const std::vector<std::byte>& bytes() const;
+  /// From now on `missed` is called, by a thread of its own and once, with a sentence about the first rank that is
+  /// gone: on rank 0 any other, elsewhere rank 0 (which ends when it misses one).
+  void watch(std::function<void(const std::string&)> missed);
+  /// Says goodbye to the others and no longer watches them.
+  void leave();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 }  // namespace ulysim::calibration::cuda

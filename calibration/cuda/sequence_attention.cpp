@@ -24,25 +24,10 @@ class ReferenceAttention final : public LocalAttention {
     }
     auto* const delta = delta_.as<float>();
     device_->launch(ReferenceDelta{.shape = shape, .out = t.out, .d_out = t.d_out, .delta = delta}, Lane::compute);
-    device_->launch(ReferenceQueryGradient{.shape = shape,
-                                           .q = t.q,
-                                           .k = t.k,
-                                           .v = t.v,
-                                           .d_out = t.d_out,
-                                           .stats = t.stats,
-                                           .delta = delta,
-                                           .dq = t.dq},
-                    Lane::compute);
-    device_->launch(ReferenceKeyGradient{.shape = shape,
-                                         .q = t.q,
-                                         .k = t.k,
-                                         .v = t.v,
-                                         .d_out = t.d_out,
-                                         .stats = t.stats,
-                                         .delta = delta,
-                                         .dk = t.dk,
-                                         .dv = t.dv},
-                    Lane::compute);
+    const ReferenceInputs inputs{
+        .shape = shape, .q = t.q, .k = t.k, .v = t.v, .d_out = t.d_out, .stats = t.stats, .delta = delta};
+    device_->launch(ReferenceQueryGradient{.of = inputs, .dq = t.dq}, Lane::compute);
+    device_->launch(ReferenceKeyGradient{.of = inputs, .dk = t.dk, .dv = t.dv}, Lane::compute);
   }
 
  private:

@@ -166,6 +166,14 @@ struct CopyVectors {
   ULYSIM_ANYWHERE void operator()(std::int64_t i) const { to[i] = from[i]; }
 };
 
+/// What a device does in parallel, one item after the other.
+template <class Items>
+void run_on_host(const Items& items) {
+  for (std::int64_t i = 0; i < items.size(); ++i) {
+    items(i);
+  }
+}
+
 using Work = std::variant<PackHeads, UnpackHeads, CopyChunks, Fill, Round, AddRounded, AddFloats, CopyVectors, MergeOut,
                           MergeStats, SliceStats, ReferenceForward, ReferenceDelta, ReferenceQueryGradient,
                           ReferenceKeyGradient>;

@@ -15,7 +15,8 @@ inline constexpr std::array<std::string_view, 0> kNames{};
 template <>
 inline constexpr std::array<std::string_view, 2> kNames<Mask>{"full", "causal"};
 template <>
-inline constexpr std::array<std::string_view, 4> kNames<Pass>{"forward", "backward", "both", "forward+kv-write"};
+inline constexpr std::array<std::string_view, 5> kNames<Pass>{"forward", "backward", "both", "forward+kv-write",
+                                                              "forward+host-gap"};
 template <>
 inline constexpr std::array<std::string_view, 6> kNames<CopyPath>{"memory", "kernel",         "pack",
                                                                   "unpack", "host-to-device", "device-to-host"};

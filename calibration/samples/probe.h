@@ -25,8 +25,11 @@ struct GemmProbe {
   friend bool operator==(const GemmProbe&, const GemmProbe&) = default;
 };
 
-/// What is timed as one. A serving layer's forward also writes K and V of every token to its cache.
-enum class Pass : std::uint8_t { forward, backward, both, forward_kv_write };
+/// What is timed as one. A serving layer's forward also writes K and V of every token to its cache. A profiler that
+/// counts a call from its first kernel's start to its last one's end has the host's way between them inside:
+/// TransformerEngine starts the kernel of the dropout's seed before it looks for the plan of the attention
+/// (fused_attn_fwd, transformer_engine/pytorch/csrc/extensions/attention.cpp); its backward starts all kernels at once.
+enum class Pass : std::uint8_t { forward, backward, both, forward_kv_write, forward_host_gap };
 
 /// One fused attention kernel (or two: `both`), every sequence a rectangle of scores.
 struct AttentionProbe {

@@ -185,7 +185,6 @@ TEST(Fit, WhatNoSampleTellsIsAssumedAndSaysSo) {
   EXPECT_EQ(found.gemm.sustained.kind, spec::SourceKind::assumed);
 }
 
-// Short causal rows cannot tell a lasting loss from the diagonal's: the factor is then none, and says on what grounds.
 TEST(Fit, ShapesThatRanForLongTellWhatIsSustained) {
   // 63 shapes of the bursts again, each a quarter slower: 0.75, though one ran as fast as its burst.
   std::vector<Sample> samples = samples_of(a_truth());
@@ -201,6 +200,7 @@ TEST(Fit, ShapesThatRanForLongTellWhatIsSustained) {
   EXPECT_EQ(found.gemm.sustained.kind, spec::SourceKind::published);
 }
 
+// Short causal rows cannot tell a lasting loss from the diagonal's: the factor is then none, and says on what grounds.
 TEST(Fit, ALastingLossNeedsLongCausalSamples) {
   std::vector<Sample> samples = samples_of(a_truth());
   samples.erase(std::remove_if(samples.begin(), samples.end(),
@@ -246,6 +246,59 @@ TEST(Fit, SamplesOfAnotherGpuMakeAnAssumption) {
 
 TEST(Fit, AsksForTheSamplesThatItNeeds) {
   EXPECT_THROW((void)fit_profile(std::vector<Sample>{}, a_gpu()), InputError);
+}
+
+/// The truth's samples as a profiler of whole calls has them: a forward call has waited 70 us for the host, and up to
+/// 16K all ran a quarter faster than longer ones did.
+std::vector<Sample> profiled_calls() {
+  std::vector<Sample> samples = samples_of(a_truth());
+  const cost::KernelProfile truth = a_truth();
+  cost::KernelProfile of_bursts = truth;
+  of_bursts.attention_sustained.value = 1.25;
+  for (Sample& sample : samples) {
+    auto* const attention = std::get_if<AttentionProbe>(&sample.probe);
+    if (attention == nullptr) {
+      continue;
+    }
+    const bool long_run = attention->queries > 16384;
+    sample.regime = long_run ? Regime::sustained : Regime::burst;
+    sample.seconds = cost::kernel_seconds(kernels_of(sample.probe).front(), a_gpu(), long_run ? truth : of_bursts);
+    if (attention->pass == Pass::forward) {
+      attention->pass = Pass::forward_host_gap;
+      sample.seconds += 70e-6;
+    }
+  }
+  return samples;
+}
+
+TEST(Fit, TellsTheHostsGapAndBurstsFromTheKernel) {
+  const ProfileFit found = fit_profile(profiled_calls(), a_gpu());
+  const Circumstances& around = found.circumstances.at(AttentionKernel::flash_attention_2);
+  EXPECT_NEAR(around.host_gap, 70e-6, 2e-6);
+  EXPECT_NEAR(around.burst_gain, 1.25, 0.02);
+  for (const auto direction : {Direction::forward, Direction::backward}) {
+    const auto& want = attention_profile(a_truth(), AttentionKernel::flash_attention_2, direction);
+    const auto& got = attention_profile(found.profile, AttentionKernel::flash_attention_2, direction);
+    EXPECT_NEAR(got.efficiency_128.value / want.efficiency_128.value, 1.0, 0.02);  // what is sustained
+    EXPECT_NEAR(got.saturation_keys.value / want.saturation_keys.value, 1.0, 0.1);
+  }
+}
+
+TEST(Fit, PredictsACallWithTheGapAndAsFastAsABurst) {
+  const ProfileFit found = fit_profile(profiled_calls(), a_gpu());
+  for (const Sample& sample : profiled_calls()) {
+    EXPECT_NEAR(predicted_seconds(sample, a_gpu(), found.profile, found.circumstances) / sample.seconds, 1.0, 0.04);
+  }
+}
+
+// Another table's long runs are another machine: nothing tells then how much faster these bursts were.
+TEST(Fit, BurstsAndLongRunsOfDifferentSourcesAreNotCompared) {
+  std::vector<Sample> samples = profiled_calls();
+  for (Sample& sample : samples) {
+    sample.source = sample.regime == Regime::sustained ? "another lab" : "arithmetic";
+  }
+  const ProfileFit found = fit_profile(samples, a_gpu());
+  EXPECT_EQ(found.circumstances.at(AttentionKernel::flash_attention_2).burst_gain, 1.0);
 }
 
 // What one's own samples do not tell stays as it was: here only GEMMs are told of, at half the rate.

@@ -48,11 +48,17 @@ TEST_P(KernelValidation, GemmFamiliesThatWereHeldOutStayWithinSevenPercent) {
   EXPECT_LE(gemm->held_out_p90.value(), 0.17) << to_text(report());
 }
 
-// The goal is 6%. B200 misses it forward, and what is reached there is held: its cuDNN samples are single calls of few
-// heads that wait for the host, some 90 us at 4K whatever the work, which no kernel's curve can tell.
+// The goal is 6%. B200 misses it forward, and what is reached there is held: all its cuDNN samples of 8K or less are
+// bursts, and half of those of 16K and more ran for a second or more, a sixth slower. Nothing short tells of that; of
+// long bursts the short ones do tell.
 TEST_P(KernelValidation, AttentionOfAtMost8KTellsOf16KAndMore) {
   constexpr double kGoal = 0.06;
-  constexpr double kReachedOnB200 = 0.38;
+  constexpr double kReachedOnB200 = 0.11;
+  if (is_b200()) {
+    const GroupErrors* bursts = group("attention forward >= 16K, from <= 8K, burst");
+    ASSERT_NE(bursts, nullptr);
+    EXPECT_LE(bursts->held_out_median.value(), kGoal) << to_text(report());
+  }
   int scored = 0;
   for (const std::string pass : {"forward", "backward"}) {
     const GroupErrors* attention = group(fmt::format("attention {} >= 16K, from <= 8K", pass));
@@ -73,9 +79,6 @@ TEST_P(KernelValidation, HalfOfTheSweepsOfCollectivesTellOfTheOtherHalf) {
 }
 
 TEST_P(KernelValidation, AttentionStaysWithinWhatWasReached) {
-  if (is_b200()) {
-    return;  // said above
-  }
   for (const GroupErrors& one : report().groups) {
     if (one.name.ends_with("d128")) {
       EXPECT_LE(one.median, 0.066) << one.name << "\n" << to_text(report());

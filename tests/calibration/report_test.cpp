@@ -103,6 +103,28 @@ TEST(Report, ExtrapolationIsScoredByDirection) {
   EXPECT_NEAR(groups[1].held_out_median.value(), 0.25, 1e-12);
 }
 
+// Bursts alone are short enough to be fitted; what ran for long is half as fast, and half is the error of that alone.
+TEST(Report, ExtrapolationIsScoredByRegimeToo) {
+  std::vector<Sample> samples;
+  for (const auto& [tokens, regime] : {std::pair{4096, Regime::burst}, std::pair{16384, Regime::burst},
+                                       std::pair{32768, Regime::sustained}, std::pair{65536, Regime::sustained}}) {
+    samples.push_back(
+        {.probe = AttentionProbe{.heads = 8, .kv_heads = 8, .head_dim = 128, .queries = tokens, .keys = tokens},
+         .seconds = regime == Regime::burst ? 1e-3 : 2e-3,
+         .regime = regime});
+  }
+  const Fitter knows_bursts = [](std::span<const Sample>) -> Predictor {
+    return [](const Sample&) -> std::optional<double> { return 1e-3; };
+  };
+  const auto groups = assess_extrapolation(samples, knows_bursts, 8192, 16384);
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_EQ(groups[0].points, 3U);
+  EXPECT_EQ(groups[1].name, "attention forward >= 16K, from <= 8K, burst");
+  EXPECT_NEAR(groups[1].held_out_median.value(), 0.0, 1e-12);
+  EXPECT_EQ(groups[2].name, "attention forward >= 16K, from <= 8K, sustained");
+  EXPECT_NEAR(groups[2].held_out_median.value(), 0.5, 1e-12);
+}
+
 FitReport small_report() {
   FitReport report = assess(gemms(), by_memory, 2);
   report.name = "lab";

@@ -54,6 +54,15 @@ TEST(Samples, AServingLayerAlsoWritesItsCache) {
   EXPECT_DOUBLE_EQ(flops_of(samples[0].probe), 800000.0);
 }
 
+// The wait is no work: one forward kernel's FLOPs, and time by the rate as it was published.
+TEST(Samples, AForwardThatWaitedForTheHostIsOneKernel) {
+  const auto samples =
+      parse_samples(kAttention + "g,cudnn,forward+host-gap,full,1,2,2,10,100,100,1,,burst,lab\n", "f").samples;
+  ASSERT_EQ(kernels_of(samples.at(0).probe).size(), 1U);
+  EXPECT_DOUBLE_EQ(flops_of(samples[0].probe), 800000.0);
+  EXPECT_DOUBLE_EQ(samples[0].seconds, 800000.0 / 1e12);
+}
+
 TEST(Samples, EveryBadRowIsNamedByItsLine) {
   try {
     (void)parse_samples(kAttention + "g,cudnn,forward,causal\n" +

@@ -21,13 +21,7 @@ class HostDevice final : public Device {
     ::operator delete (memory, std::align_val_t{kAlignment});
   }
   void launch(const Work& work, Lane /*lane*/) override {
-    std::visit(
-        [](const auto& items) {
-          for (std::int64_t i = 0; i < items.size(); ++i) {
-            items(i);
-          }
-        },
-        work);
+    std::visit([](const auto& items) { run_on_host(items); }, work);
   }
   void copy(void* to, const void* from, std::int64_t bytes, Lane /*lane*/) override {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <future>
+#include <optional>
 #include <thread>
 
 #include "calibration/cuda/ranks.h"
@@ -58,27 +60,75 @@ std::string free_port() {
   return std::to_string(kFirst + getpid() % kCount);
 }
 
+/// Ranks of this process, as they stand after they met; some may be gone. `missed` is what each says of the others.
+struct Ranks {
+  explicit Ranks(int world) : missed(static_cast<std::size_t>(world)), company(static_cast<std::size_t>(world)) {
+    const MeetingPoint where{.port = free_port(), .patience = std::chrono::seconds(20)};
+    std::vector<std::jthread> threads;
+    for (int rank = world - 1; rank >= 0; --rank) {
+      threads.emplace_back([this, &where, world, rank] {
+        company[static_cast<std::size_t>(rank)].emplace(RankPlace{.rank = rank, .world = world}, where,
+                                                        rank == 0 ? bytes(128) : std::vector<std::byte>{});
+      });
+    }
+  }
+  void watch() {
+    for (std::size_t rank = 0; rank < company.size(); ++rank) {
+      company[rank]->watch([&promise = missed[rank]](const std::string& who) { promise.set_value(who); });
+    }
+  }
+  /// Empty if nobody is missed for `patience`.
+  [[nodiscard]] std::string missed_by(std::size_t rank, std::chrono::milliseconds patience) {
+    std::future<std::string> told = missed[rank].get_future();
+    return told.wait_for(patience) == std::future_status::ready ? told.get() : "";
+  }
+
+  std::vector<std::promise<std::string>> missed;  ///< before those that watch: it outlives them
+  std::vector<std::optional<Company>> company;
+};
+
 TEST(Rendezvous, EveryRankGetsWhatRankZeroHas) {
-  const MeetingPoint where{.port = free_port(), .patience = std::chrono::seconds(20)};
-  std::vector<std::vector<std::byte>> got(4);
-  std::vector<std::thread> ranks;
-  for (int rank : {3, 1, 0, 2}) {
-    ranks.emplace_back([&got, &where, rank] {
-      got[static_cast<std::size_t>(rank)] =
-          share_from_rank_zero({.rank = rank, .world = 4}, where, rank == 0 ? bytes(128) : std::vector<std::byte>{});
-    });
+  const Ranks ranks(4);
+  for (const auto& rank : ranks.company) {
+    EXPECT_EQ(rank->bytes(), bytes(128));
   }
-  for (std::thread& rank : ranks) {
-    rank.join();
+}
+
+TEST(Rendezvous, ARankThatEndsWithoutGoodbyeIsMissedByRankZero) {
+  Ranks ranks(3);
+  ranks.watch();
+  ranks.company[2].reset();
+  EXPECT_EQ(ranks.missed_by(0, std::chrono::seconds(20)), "rank 2 is gone before the work was done");
+  // Rank 0 then ends itself, and so the last one hears of it.
+  ranks.company[0].reset();
+  EXPECT_EQ(ranks.missed_by(1, std::chrono::seconds(20)), "rank 0 is gone before the work was done");
+}
+
+TEST(Rendezvous, WhoSaysGoodbyeIsNotMissed) {
+  Ranks ranks(3);
+  ranks.watch();
+  for (const std::size_t rank : {1U, 0U, 2U}) {
+    ranks.company[rank]->leave();
+    ranks.company[rank].reset();
   }
-  EXPECT_THAT(got, testing::Each(bytes(128)));
+  // Nobody watches any more: what is not told by now will never be.
+  for (const std::size_t rank : {0U, 1U, 2U}) {
+    EXPECT_EQ(ranks.missed_by(rank, std::chrono::milliseconds(0)), "");
+  }
+}
+
+TEST(Rendezvous, ARankThatIsAloneMissesNobody) {
+  Company alone({}, {}, bytes(3));
+  alone.watch([](const std::string& who) { FAIL() << who; });
+  alone.leave();
+  EXPECT_EQ(alone.bytes(), bytes(3));
 }
 
 TEST(Rendezvous, WhoWaitsInVainSaysForWhom) {
   const MeetingPoint where{.port = free_port(), .patience = std::chrono::milliseconds(200)};
-  EXPECT_THAT([&] { static_cast<void>(share_from_rank_zero({.rank = 0, .world = 3}, where, bytes(4))); },
+  EXPECT_THAT([&] { Company({.rank = 0, .world = 3}, where, bytes(4)); },
               ThrowsMessage<WorldError>(HasSubstr("2 of 3 ranks did not come")));
-  EXPECT_THAT([&] { static_cast<void>(share_from_rank_zero({.rank = 1, .world = 3}, where, {})); },
+  EXPECT_THAT([&] { Company({.rank = 1, .world = 3}, where, {}); },
               ThrowsMessage<WorldError>(HasSubstr("found no rank 0")));
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "calibration/cuda/checked_numbers.h"
 #include "calibration/cuda/sequence_split.h"
 #include "calibration/cuda/virtual_check.h"
 #include "tests/calibration_cuda/host_device.h"
@@ -146,23 +147,16 @@ std::vector<Vector16> numbered(std::int64_t vectors) {
   return result;
 }
 
-template <class Items>
-void run(const Items& items) {
-  for (std::int64_t i = 0; i < items.size(); ++i) {
-    items(i);
-  }
-}
-
 TEST(Pack, PutsTheHeadsOfAPeerTogether) {
   // 3 tokens, 4 heads of 16 elements (2 vectors), 2 peers: peer 1 gets heads 2 and 3 of every token.
   const auto from = numbered(3 * 4 * 2);
   std::vector<Vector16> to(from.size());
-  run(PackHeads{.from = from.data(), .to = to.data(), .tokens = 3, .split = {4, 2}, .vectors = 2});
+  run_on_host(PackHeads{.from = from.data(), .to = to.data(), .tokens = 3, .split = {4, 2}, .vectors = 2});
   const auto first = [](const Vector16& vector) { return int{vector.element[0].bits}; };
   // [peer 1][token 2][head 0 of its own][vector 1] is token 2, head 2, vector 1: vector (2·4 + 2)·2 + 1 = 21.
   EXPECT_EQ(first(to[static_cast<std::size_t>(((1 * 3 + 2) * 2 + 0) * 2 + 1)]), 8 * 21);
   std::vector<Vector16> back(from.size());
-  run(UnpackHeads{.from = to.data(), .to = back.data(), .tokens = 3, .split = {4, 2}, .vectors = 2});
+  run_on_host(UnpackHeads{.from = to.data(), .to = back.data(), .tokens = 3, .split = {4, 2}, .vectors = 2});
   for (std::size_t i = 0; i < from.size(); ++i) {
     EXPECT_EQ(first(back[i]), first(from[i]));
   }
@@ -177,9 +171,9 @@ TEST(Pack, FewKvHeadsAreRepeatedAndTheirGradientsAdded) {
   const std::vector<Vector16> from(2 * 2, one);
   std::vector<Vector16> to(4 * 2);
   const HeadSplit split(2, 4);
-  run(PackHeads{.from = from.data(), .to = to.data(), .tokens = 2, .split = split, .vectors = 1});
+  run_on_host(PackHeads{.from = from.data(), .to = to.data(), .tokens = 2, .split = split, .vectors = 1});
   std::vector<Vector16> back(from.size());
-  run(UnpackHeads{.from = to.data(), .to = back.data(), .tokens = 2, .split = split, .vectors = 1});
+  run_on_host(UnpackHeads{.from = to.data(), .to = back.data(), .tokens = 2, .split = split, .vectors = 1});
   for (const Vector16& vector : back) {
     EXPECT_EQ(to_float(vector.element[3]), 2.0F);
   }
@@ -195,6 +189,26 @@ TEST(Divider, IsDivision) {
     }
     EXPECT_EQ(by.divide(static_cast<std::uint32_t>(divisor)), 1U);
     EXPECT_EQ(by.divide(static_cast<std::uint32_t>(divisor - 1)), 0U);
+  }
+}
+
+// Rings, trees and switches add in different orders and round to bf16 on the way: no order may matter.
+TEST(CheckedNumbersOfCollectives, AddUpExactlyInBf16) {
+  for (const int world : {2, 8, 16, 31, 64, 200, 256}) {
+    const CheckedNumbers numbers(world);
+    EXPECT_GE(numbers.modulus(), 2);
+    for (std::int64_t i = 0; i < 62; ++i) {
+      float forwards = 0.0F;
+      float backwards = 0.0F;
+      std::int64_t exact = 0;
+      for (int rank = 0; rank < world; ++rank) {
+        forwards = to_float(to_bf16(forwards + numbers.sent(rank, i)));
+        backwards = to_float(to_bf16(backwards + numbers.sent(world - 1 - rank, i)));
+        exact += static_cast<std::int64_t>(numbers.sent(rank, i));
+      }
+      ASSERT_EQ(forwards, static_cast<float>(exact)) << world << " ranks, element " << i;
+      ASSERT_EQ(backwards, forwards) << world << " ranks, element " << i;
+    }
   }
 }
 

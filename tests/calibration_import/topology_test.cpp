@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "tests/calibration_import/importing.h"
 
 namespace ulysim::calibration {
@@ -52,6 +54,14 @@ TEST(TopoMatrix, BridgesJoinPairs) {
   const Machine machine = *import_text(matrix(8, cell), "f", {}).machine;
   EXPECT_EQ(machine.fabric, "nvlink-pairs");
   EXPECT_EQ(machine.nvlinks_per_gpu, 12);
+}
+
+// Found by the fuzzer: our JSON was no UTF-8, and could not be read again.
+TEST(TopoMatrix, ANameThatIsNoUtf8DoesNotSpoilTheJson) {
+  const std::string text =
+      "\tGPU0\tmlx5_\x81\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tPIX\t0-23\t0\nmlx5_\x81\tPIX\t X \n\nLegend:\n";
+  const std::array<ImportedFile, 1> files{import_text(text, "f", {})};
+  EXPECT_THAT(to_json(files), HasSubstr("mlx5_\xEF\xBF\xBD"));
 }
 
 // `topo -mp` hides NVLink: no links seen is no proof.
