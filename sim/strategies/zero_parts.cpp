@@ -1,6 +1,6 @@
 #include "sim/strategies/zero_parts.h"
 
-#include <algorithm>
+#include "sim/strategies/rewrite.h"
 
 namespace ulysim::strategies {
 
