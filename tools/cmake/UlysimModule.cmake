@@ -31,8 +31,8 @@ if(ULYSIM_TESTS)
   add_library(ulysim_headers OBJECT ${CMAKE_SOURCE_DIR}/tools/cmake/headers.cpp)
   target_link_libraries(ulysim_headers PRIVATE ulysim_flags fmt::fmt)
   target_compile_options(ulysim_headers PRIVATE ${ulysim_precompiled_options})
-  set(ulysim_standard_headers <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory> <optional> <set> <span>
-    <string> <string_view> <utility> <variant> <vector> <fmt/format.h>)
+  set(ulysim_standard_headers <algorithm> <array> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory>
+    <optional> <set> <span> <string> <string_view> <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h>)
   target_precompile_headers(ulysim_headers PRIVATE ${ulysim_standard_headers})
 endif()
 
